@@ -4,8 +4,8 @@ This module has what a first agent needs.  The rest lives in submodules: ``barge
 ``testing``, ``client``, ``protocol``, ``server``, ``asgi``, ``cli``, ``rehearsal``, ``evaluation``,
 ``conversations``, ``websocket``, ``control``, ``llm``, ``realtime``, ``tools``, ``speech``,
 ``processes``, ``ears``, ``voices``, ``vendors``, ``fallback``, ``fakes``, ``user_turns``,
-``weights``, ``wires``, ``phone`` and ``routes``.  Names and submodules load on first use, so
-importing ``bargein`` is cheap and needs no extra.
+``weights``, ``wires``, ``phone``, ``harness`` and ``routes``.  Names and submodules load on first
+use, so importing ``bargein`` is cheap and needs no extra.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from . import events as events
     from . import fakes as fakes
     from . import fallback as fallback
+    from . import harness as harness
     from . import llm as llm
     from . import phone as phone
     from . import processes as processes
@@ -173,6 +174,7 @@ _SUBMODULES = {
     "events",
     "fakes",
     "fallback",
+    "harness",
     "llm",
     "phone",
     "processes",

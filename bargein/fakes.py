@@ -12,6 +12,8 @@ from .nodes.vendors.assemblyai.fake import FakeAssemblyAIEar as FakeAssemblyAIEa
 from .nodes.vendors.azure.fake import FakeAzureChat as FakeAzureChat
 from .nodes.vendors.cartesia.fake import FakeCartesiaEar as FakeCartesiaEar
 from .nodes.vendors.cartesia.fake import FakeCartesiaVoice as FakeCartesiaVoice
+from .nodes.vendors.cartesia.fake_line import FakeLineCall as FakeLineCall
+from .nodes.vendors.cartesia.fake_line import FakeLineHarness as FakeLineHarness
 from .nodes.vendors.deepgram.fake import FakeDeepgramAura as FakeDeepgramAura
 from .nodes.vendors.deepgram.fake import FakeDeepgramFlux as FakeDeepgramFlux
 from .nodes.vendors.deepgram.fake import FakeDeepgramFluxVoice as FakeDeepgramFluxVoice
@@ -48,6 +50,8 @@ __all__ = [
     "FakeElevenLabsEar",
     "FakeElevenLabsVoice",
     "FakeGeminiChat",
+    "FakeLineCall",
+    "FakeLineHarness",
     "FakeOpenAIChat",
     "FakeOpenAIEar",
     "FakeOpenAIRealtime",

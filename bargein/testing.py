@@ -5,9 +5,11 @@ import bargein.nodes.testing as _nodes_testing
 
 from .bridge.testing import *
 from .nodes.testing import *
+from .nodes.testing._harness_call import HarnessCall as HarnessCall
+from .nodes.testing._harness_call import open_harness as open_harness
 from .nodes.vendors.twilio.phone_call import PhoneCall as PhoneCall
 from .nodes.vendors.twilio.phone_call import open_phone as open_phone
 
-__all__ = ["PhoneCall", "open_phone"]
+__all__ = ["HarnessCall", "PhoneCall", "open_harness", "open_phone"]
 __all__ += _bridge_testing.__all__
 __all__ += _nodes_testing.__all__

@@ -44,6 +44,7 @@ PROSE = {"CONTRIBUTING.md"} | {
 SLOW = {"docs/providers.md": pytest.mark.proof}
 """Pages whose programs put a provider through all its checks."""
 KEYS = {
+    "line.md": ("OPENAI_API_KEY", "TOKEN"),
     "telephone.md": (
         "TWILIO_ACCOUNT_SID",
         "TWILIO_AUTH_TOKEN",

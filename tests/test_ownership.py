@@ -88,6 +88,7 @@ HAND_ON_THE_CALL = {
     "evaluation/_replay.py": "it declares the agent of its calls, as users do",
     "speech/_speech.py": "a speech stack is attached to a call",
     "testing/checks/wires.py": "it answers the calls of a wire under test, as users do",
+    "testing/_harness_call.py": "it answers the calls of a platform under test, as users do",
     "vendors/twilio/phone_call.py": "it answers the telephone under test, as users do",
     "tools/_tool_context.py": "what tools are given has the call, for what users write",
     "tools/_tool_runner.py": "makes that",

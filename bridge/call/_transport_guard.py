@@ -29,6 +29,7 @@ class TransportGuard:
         clear: The transport's own, but never raises.
         hold: The same; ``None`` for a player that cannot stand still.
         speak: The same; ``None`` unless the caller's side has a voice for text.
+        silences: Whether ``clear()`` silences that voice.
         fails: Whether a method raised, and has not worked since.
     """
 
@@ -43,6 +44,7 @@ class TransportGuard:
         self.hold = None if holds is None else _Guarded(self, "hold", holds)
         speaks: Callable[..., None] | None = getattr(transport, "speak", None)
         self.speak = None if speaks is None else _Guarded(self, "speak", speaks)
+        self.silences: bool = getattr(transport, "silences", True)
 
     @property
     def audio(self) -> bool:

@@ -6,7 +6,8 @@ import argparse
 import os
 import ssl
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -17,6 +18,7 @@ from ..protocol._watch_messages import WatchLevel
 from ..server import Limits
 from ..server._wire_paths import WirePaths
 from ..wires._wire import Wire
+from ..wires.harness import LineWire
 from ..wires.native import NativeWire
 from ..wires.telephone import TelnyxRelay, TwilioRelay
 
@@ -27,8 +29,12 @@ BUILT_IN: dict[str, Callable[[], Wire]] = {
     NativeWire.name: NativeWire,
     TwilioRelay.name: TwilioRelay,
     TelnyxRelay.name: TelnyxRelay,
+    LineWire.name: LineWire,
 }
 """The wires that ``--wire`` knows by their names."""
+
+AT_ROOT: dict[str, Callable[[], Wire]] = {LineWire.name: partial(LineWire, prefix="")}
+"""Wires whose paths have no prefix where the native wire, which has one of them, is not named."""
 
 WIRE_HELP = (
     f"a way of reaching calls: {', '.join(BUILT_IN)}, or module:name or path/to/file.py:name for a "
@@ -226,7 +232,8 @@ def load_wires(names: Sequence[str]) -> tuple[Wire, ...]:
     Raises:
         TargetError: There is no such wire, or it cannot be made.
     """
-    wires = tuple(_load(name) for name in names or BUILT_IN)
+    built_in = BUILT_IN if not names or NativeWire.name in names else BUILT_IN | AT_ROOT
+    wires = tuple(_load(name, built_in) for name in names or BUILT_IN)
     try:
         WirePaths(wires)
     except (TypeError, ValueError, AttributeError) as error:
@@ -234,9 +241,9 @@ def load_wires(names: Sequence[str]) -> tuple[Wire, ...]:
     return wires
 
 
-def _load(name: str) -> Wire:
-    if name in BUILT_IN:
-        return BUILT_IN[name]()
+def _load(name: str, built_in: Mapping[str, Callable[[], Wire]]) -> Wire:
+    if name in built_in:
+        return built_in[name]()
     where, _, attribute = name.rpartition(":")
     if not where:
         raise TargetError(

@@ -5,8 +5,8 @@ Rules:
    the far side drops what it still has when other text arrives, and that is how a cut silences it.
 2. What was heard is what the far side tells, and the clock claims nothing while that tells.  A side
    that has told nothing goes by an estimate, and its basis is ``clock``.
-3. After a cut the far side still tells the last words that it spoke; they count while they come,
-   each within ``SETTLE_S``.  A far side that nothing silences goes on with what it has.
+3. After a cut the far side still tells the last words that it spoke; they count, for ``SETTLE_S``.
+   A far side that nothing silences speaks on, and its words count while they come.
 4. Text that the far side dropped by itself, of an utterance that no rule has cut, is spoken again
    from the first word that was not heard.
 """
@@ -246,10 +246,11 @@ class TextPlayout:
             if chars is not None:
                 line.note_report(now_s)
                 self._hear(line, chars)
-                self._settling = [  # it still speaks
-                    (each, now_s + SETTLE_S if each is line else until_s)
-                    for each, until_s in self._settling
-                ]
+                if not self._silences:  # it may go on with what it has
+                    self._settling = [
+                        (each, now_s + SETTLE_S if each is line else until_s)
+                        for each, until_s in self._settling
+                    ]
                 for earlier in settling if line not in settling else ():
                     self._settle(earlier)  # nothing more will be told of it
                 return True

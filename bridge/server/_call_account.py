@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, final
 
 import trio
@@ -113,6 +115,11 @@ class CallAccount:
     def forget(self) -> None:
         """Say that no client will come back for the end of this call."""
         self.forgotten.set()
+
+    def learn(self, query: Mapping[str, str]) -> None:
+        """Add to the request's query what the first message says; see ``HostedCall``."""
+        known = {**query, **self.request.query}
+        self.request = replace(self.request, query=MappingProxyType(known))
 
     def publish(self, event: Event) -> None:
         """Publish an event in the call, if it is open."""

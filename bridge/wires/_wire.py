@@ -109,6 +109,13 @@ class HostedCall(Protocol):
     def forget(self) -> None:
         """Say that no client will come back for the end of this call."""
 
+    def learn(self, query: Mapping[str, str]) -> None:
+        """Add to the request's query what the first message says, before ``run()``.
+
+        Args:
+            query: The parameters, by name; those of the address count.
+        """
+
     async def run(
         self,
         transport: Transport,

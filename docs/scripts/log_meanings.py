@@ -37,6 +37,7 @@ MEANINGS = {
     "asked_again_for_words": "a model ended an answer without a word, and is asked once more",
     "barge_in": "something cut an answer: who, by which rule, and how much was heard",
     "call_action_failed": "a transfer or a key press failed, and the agent was told",
+    "before_call_failed": "the app's `before_call=` of a wire raised, and the call was refused",
     "call_action_hangs": "the transport has not answered a transfer or key presses in time",
     "call_failed": "the call ended by an error: read its `exception`",
     "call_over": "a call ended: its reason, its length, and what its wire counted: `lines`, "
@@ -54,6 +55,7 @@ MEANINGS = {
     "command_ended": "a command of a tool ended",
     "command_survives": "processes of a command ignored all signals: look at `left`",
     "commit_overrun": "a commit section took longer than its deadline, and was cut",
+    "harness_refused_message": "a harness did not understand a message: report it to us",
     "host_socket_failed": "the host of a mounted agent could not send or receive; most often the "
     "client is gone",
     "connection_failed": "a fault of the server in one connection: report it to us",

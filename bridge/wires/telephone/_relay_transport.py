@@ -24,7 +24,7 @@ from ..text._text_events import (
     SpeechChange,
     SwitchLanguage,
 )
-from ..text._text_transport import LONGEST_TURN_S, WORDS_S, TextTransport, checked_number
+from ..text._text_transport import LONGEST_TURN_S, WORDS_S, TextWireTransport, checked_number
 from ._relay_codec import Opened, PlayMedia, RelayCodec, RelayEvent, Stopped
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ log = get_logger()
 
 
 @final
-class RelayTransport(TextTransport):
+class RelayTransport(TextWireTransport):
     """The caller's side of a call over ConversationRelay.
 
     Attributes:

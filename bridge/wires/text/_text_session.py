@@ -12,11 +12,11 @@ from ...protocol._outbox import Outbox
 from ...websocket import Data
 from ...websocket._connection import POLICY_VIOLATION
 from .._wire import HostedCall, RefusalCode, RequestRefusedError, WireConnection
-from ._text_transport import TextTransport
+from ._text_transport import TextWireTransport
 
 log = get_logger()
 
-Opening = Callable[[Data, Callable[[Data], None]], Callable[[], None]]
+FirstMessage = Callable[[Data, Callable[[Data], None]], Callable[[], None]]
 """Takes the first message, and what takes one that is of the call itself; returns what is called
 once the call is over; raises ``RequestRefusedError``."""
 
@@ -30,9 +30,9 @@ class TextSession:
         self,
         connection: WireConnection,
         hosted: HostedCall,
-        transport: Callable[[Outbox, HostedCall], TextTransport],
+        transport: Callable[[Outbox, HostedCall], TextWireTransport],
         *,
-        opening: Opening | None = None,
+        opening: FirstMessage | None = None,
     ) -> None:
         """Keep what the call needs; nothing happens before ``run()``.
 

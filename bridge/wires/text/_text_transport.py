@@ -47,7 +47,7 @@ MAX_EARLY = 32
 log = get_logger()
 
 
-class TextTransport:
+class TextWireTransport:
     """The caller's side of a call over a wire that carries text.
 
     Attributes:
@@ -90,6 +90,10 @@ class TextTransport:
 
     def play(self, utterance: int, pcm: bytes) -> None:
         """Play nothing: there is no audio."""
+
+    @abstractmethod
+    def clear(self, utterance: int, reason: str) -> None:
+        """Silence the far side, where it can be; see ``Transport``."""
 
     def count_barge_in(self) -> None:
         """Count that speech was interrupted."""

@@ -22,6 +22,9 @@ twilio /twilio/ended
 telnyx /telnyx/relay/
 telnyx /telnyx/voice
 telnyx /telnyx/ended
+line /line/ws
+line /line/chats
+line /line/status
 """
 """Each wire and its paths."""
 

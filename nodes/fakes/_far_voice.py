@@ -1,0 +1,115 @@
+"""The voice of a fake platform that speaks text, word by word, on trio's clock; it can be cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import trio
+
+from bargein.bridge.playout.word_alignment import word_ends
+
+START_S = 0.3
+"""How long a voice takes to begin, in seconds."""
+
+
+class FarVoice:
+    """Speaks the text that it is given.
+
+    Attributes:
+        heard: All that it has spoken, to the word.
+        is_speaking: Whether it is heard.
+    """
+
+    def __init__(
+        self,
+        chars_per_s: float,
+        *,
+        spoke: Callable[[str], None] = lambda word: None,
+        changed: Callable[[bool], None] = lambda speaks: None,
+    ) -> None:
+        """Start silent.
+
+        Args:
+            chars_per_s: How fast it speaks.
+            spoke: Called with each word once it was spoken, with the white space behind it.
+            changed: Called when it begins to be heard, and when it falls silent.
+        """
+        self.heard = ""
+        self.is_speaking = False
+        self._chars_per_s = chars_per_s
+        self._spoke = spoke
+        self._changed = changed
+        self._waiting: list[tuple[str, bool]] = []
+        self._is_closed = True
+        self._sounding: trio.CancelScope | None = None
+        self._more = trio.Event()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has spoken all that it has."""
+        return not any(text.strip() for text, _ in self._waiting) and not self.is_speaking
+
+    def say(self, text: str, *, interruptible: bool = True) -> None:
+        """Queue text."""
+        self._waiting.append((text, interruptible))
+        self._is_closed = False
+        self._more.set()
+
+    def close_turn(self) -> None:
+        """Let it speak a last word behind which no white space comes."""
+        self._is_closed = True
+        self._more.set()
+
+    def cut(self) -> bool:
+        """Drop what may be interrupted, unless it speaks something that may not; return whether it
+        did."""
+        if self._waiting and not self._waiting[0][1]:
+            return False
+        self._waiting = [each for each in self._waiting if not each[1]]
+        if self._sounding is not None:
+            self._sounding.cancel(reason="it is cut")
+        self._more.set()
+        return True
+
+    async def run(self) -> None:
+        """Speak, until cancelled."""
+        while True:
+            word = self._next_word()
+            if not word:
+                self._set_speaking(on=False)
+                self._more = trio.Event()
+                await self._more.wait()
+                continue
+            with trio.CancelScope() as self._sounding:
+                if not self.is_speaking:
+                    await trio.sleep(START_S)
+                    self._set_speaking(on=True)
+                await trio.sleep(len(word) / self._chars_per_s)
+            if not self._sounding.cancel_called:
+                self._drop_spoken(len(word))
+                self.heard += word
+                self._spoke(word)
+            self._sounding = None
+
+    def _set_speaking(self, *, on: bool) -> None:
+        if self.is_speaking != on:
+            self.is_speaking = on
+            self._changed(on)
+
+    def _next_word(self) -> str:
+        """Return the next whole word, with the white space around it; empty if there is none."""
+        text = "".join(text for text, _ in self._waiting)
+        ends = word_ends(text)
+        if not ends:
+            return text if text and self._is_closed else ""
+        end = ends[0]
+        while end < len(text) and text[end].isspace():
+            end += 1
+        return text[:end] if end < len(text) or text[-1].isspace() or self._is_closed else ""
+
+    def _drop_spoken(self, chars: int) -> None:
+        while chars:
+            text, interruptible = self._waiting.pop(0)
+            if len(text) > chars:
+                self._waiting.insert(0, (text[chars:], interruptible))
+            chars -= min(chars, len(text))
