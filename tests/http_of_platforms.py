@@ -1,6 +1,6 @@
 """Requests over HTTP, as platforms send them to a server in memory."""
 
-from bargein.nodes.fakes import request_json
+from bargein.nodes.fakes.platforms import request_json
 
 
 async def asked_json(door, method, path, content=None, headers=None):

@@ -24,8 +24,8 @@ from bargein.routes.logs import get_logger
 
 from ..validation.texts import has_words
 from ._playout import CLOSE_S, PLAYER_S, CallAt, PlayoutListener
-from ._told_text import after_stop, after_words, words_before
 from ._utterance import Utterance
+from .word_alignment import after_stop, after_words, words_before
 
 log = get_logger()
 

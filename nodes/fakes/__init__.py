@@ -25,15 +25,12 @@ from ._fake_voice import FakeVoice as FakeVoice
 from ._fake_voice import VoiceRequest as VoiceRequest
 from ._fake_voice import base64_of as base64_of
 from ._fake_voice import pcm_of as pcm_of
-from ._far_voice import FarVoice as FarVoice
 from ._fault import Fault as Fault
 from ._fault import FaultKind as FaultKind
 from ._fault import FaultStage as FaultStage
 from ._memory_stream import MemoryListener as MemoryListener
 from ._memory_stream import MemoryStream as MemoryStream
 from ._memory_stream import memory_stream_pair as memory_stream_pair
-from ._plain_http import HttpRefusedError as HttpRefusedError
-from ._plain_http import request_json as request_json
 
 __all__ = [
     "FakeChat",
@@ -43,7 +40,6 @@ __all__ = [
     "FakeVendor",
     "FakeVoice",
     "Fault",
-    "HttpRefusedError",
     "MemoryListener",
     "VoiceRequest",
     "memory_stream_pair",

@@ -16,7 +16,7 @@ from ._text_transport import TextWireTransport
 
 log = get_logger()
 
-FirstMessage = Callable[[Data, Callable[[Data], None]], Callable[[], None]]
+TakeFirst = Callable[[Data, Callable[[Data], None]], Callable[[], None]]
 """Takes the first message, and what takes one that is of the call itself; returns what is called
 once the call is over; raises ``RequestRefusedError``."""
 
@@ -32,7 +32,7 @@ class TextSession:
         hosted: HostedCall,
         transport: Callable[[Outbox, HostedCall], TextWireTransport],
         *,
-        opening: FirstMessage | None = None,
+        opening: TakeFirst | None = None,
     ) -> None:
         """Keep what the call needs; nothing happens before ``run()``.
 

@@ -19,7 +19,7 @@ import trio
 
 from bargein.bridge.websocket import ConnectionClosedError, WebSocket, open_websocket
 from bargein.bridge.wires.harness import LineWire
-from bargein.nodes.fakes import FarVoice, request_json
+from bargein.nodes.fakes.platforms import FarVoice, request_json
 from bargein.routes.service_nursery import open_service_nursery
 
 __all__ = ["FakeLineCall", "FakeLineHarness"]

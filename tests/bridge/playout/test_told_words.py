@@ -2,7 +2,7 @@
 
 import pytest
 
-from bargein.bridge.playout._told_text import after_stop, after_words, words_before
+from bargein.bridge.playout.word_alignment import after_stop, after_words, words_before
 
 TEXT = "Sentence one, of two. Sentence two is Here."
 
