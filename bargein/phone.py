@@ -4,6 +4,7 @@ from .bridge.wires.telephone import PlayMedia as PlayMedia
 from .bridge.wires.telephone import SwitchLanguage as SwitchLanguage
 from .bridge.wires.telephone import TelnyxRelay as TelnyxRelay
 from .bridge.wires.telephone import TwilioRelay as TwilioRelay
+from .nodes.answering._who_answered import WhoAnswered as WhoAnswered
 from .nodes.services._phone_account import PhoneExtraError as PhoneExtraError
 from .nodes.services._phone_account import PhoneNumberError as PhoneNumberError
 from .nodes.vendors.telnyx.phone import Telnyx as Telnyx
@@ -19,5 +20,6 @@ __all__ = [
     "TelnyxRelay",
     "Twilio",
     "TwilioRelay",
+    "WhoAnswered",
     "command",
 ]

@@ -52,6 +52,14 @@ from ._control import ControlRequested as ControlRequested
 from ._control import EmergencyStop as EmergencyStop
 from ._control import InputReturned as InputReturned
 from ._control import LongRunning as LongRunning
+from ._line import AnsweredBasis as AnsweredBasis
+from ._line import AnsweredBy as AnsweredBy
+from ._line import CallerOnHold as CallerOnHold
+from ._line import PrivateInput as PrivateInput
+from ._line import RecordingPaused as RecordingPaused
+from ._line import RecordingResumed as RecordingResumed
+from ._line import ToneHeard as ToneHeard
+from ._line import WhoAnswers as WhoAnswers
 from ._tools import JobAnnounced as JobAnnounced
 from ._tools import JobFinished as JobFinished
 from ._tools import PermissionAnswered as PermissionAnswered
@@ -101,6 +109,8 @@ __all__ = [
     "AgentTextComplete",
     "AgentUtteranceQueued",
     "AnswerEnded",
+    "AnsweredBasis",
+    "AnsweredBy",
     "Button",
     "CallAction",
     "CallActionCompleted",
@@ -108,6 +118,7 @@ __all__ = [
     "CallEnded",
     "CallStarted",
     "CallState",
+    "CallerOnHold",
     "CapWarning",
     "ControlRequested",
     "CustomReceived",
@@ -127,11 +138,15 @@ __all__ = [
     "Outcome",
     "PermissionAnswered",
     "PermissionRequested",
+    "PrivateInput",
     "QuestionAsked",
     "QuestionClosed",
+    "RecordingPaused",
+    "RecordingResumed",
     "StageStalled",
     "StateChanged",
     "TalkKeyChanged",
+    "ToneHeard",
     "ToolCall",
     "ToolOutcome",
     "ToolOutput",
@@ -154,5 +169,6 @@ __all__ = [
     "VoiceStarted",
     "VoiceStopped",
     "VoiceWords",
+    "WhoAnswers",
     "WordTiming",
 ]

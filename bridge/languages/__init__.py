@@ -17,6 +17,8 @@ from ._language import Language, is_unspaced, normalized, words_of
 if TYPE_CHECKING:
     from ._answer_phrases import AnswerPhrases
     from ._language_pack import LanguagePack, check_phrases
+    from ._line_phrases import LinePhrases
+    from ._line_words import LineKind, LineWords
     from ._number_forms import NumberForms
 else:  # few programs need them all
     __getattr__ = lazy_imports(
@@ -24,6 +26,9 @@ else:  # few programs need them all
         {
             "AnswerPhrases": "._answer_phrases",
             "LanguagePack": "._language_pack",
+            "LineKind": "._line_words",
+            "LinePhrases": "._line_phrases",
+            "LineWords": "._line_words",
             "NumberForms": "._number_forms",
             "check_phrases": "._language_pack",
         },
@@ -33,6 +38,9 @@ __all__ = [
     "AnswerPhrases",
     "Language",
     "LanguagePack",
+    "LineKind",
+    "LinePhrases",
+    "LineWords",
     "NumberForms",
     "check_phrases",
     "is_unspaced",

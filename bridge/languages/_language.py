@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ._answer_phrases import AnswerPhrases
     from ._language_pack import LanguagePack
+    from ._line_phrases import LinePhrases
     from ._number_forms import NumberForms
 
 
@@ -56,6 +57,11 @@ class Language:
     @cached_property
     def numbers(self) -> NumberForms | None:
         """How amounts, dates and telephone numbers are said."""
+        return None
+
+    @cached_property
+    def line(self) -> LinePhrases | None:
+        """What is said by whoever answers a telephone: a machine, a menu, a person."""
         return None
 
 

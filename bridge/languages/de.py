@@ -10,6 +10,7 @@ from ._language import Language
 if TYPE_CHECKING:
     from ._answer_phrases import AnswerPhrases
     from ._language_pack import LanguagePack
+    from ._line_phrases import LinePhrases
     from ._number_forms import NumberForms
 
 
@@ -205,6 +206,54 @@ class German(Language):
                 **dict.fromkeys(phrases("der, die, das"), "e"),
             },
             ordinal_ending="er",
+        )
+
+    @cached_property
+    def line(self) -> LinePhrases:
+        from ._language_pack import listed
+        from ._line_phrases import LinePhrases
+
+        return LinePhrases(
+            **listed(
+                keys="""
+                null, eins ein eine, zwei zwo, drei, vier, fünf, sechs, sieben, acht, neun, stern
+                sterntaste, raute rautetaste
+                """,
+                voicemail="""
+                nach dem ton, nach dem signal, nach dem signalton, nach dem piepton, nach dem
+                piep, nach dem pieps, hinterlassen sie, hinterlasse, eine nachricht hinterlassen,
+                nachricht zu hinterlassen, ihre nachricht, nachrichten hinterlassen, sprechen sie
+                ~ nach, sprechen sie ihre, mailbox, anrufbeantworter, sprachbox, voicemail, nicht
+                erreichbar, nicht zu erreichen, nicht persönlich, leider nicht da, nicht im haus,
+                nicht zu hause, nicht am platz, nicht entgegennehmen, rufe ~ zurück, rufen ~
+                zurück, melde mich, melden uns, zurzeit nicht, zur zeit nicht, momentan nicht, im
+                moment nicht, außerhalb unserer, teilnehmer ist
+                """,
+                menu="""
+                drücken sie, drücken sie ~ #, wählen sie #, wählen sie ~ #, die # drücken, taste
+                #, geben sie ~ ein, sagen sie, oder sagen, folgende optionen, folgenden optionen,
+                zur auswahl, hauptmenü, durchwahl, kundennummer, für ~ die #, mit der rautetaste,
+                mit der raute
+                """,
+                screening="""
+                nach dem ton ~ nennen sie ihren namen, nach dem ton ~ sagen sie ihren namen,
+                nennen sie ihren namen, sagen sie ihren namen, name und grund, namen und den
+                grund, namen und ~ grund, grund ihres anrufs, anlass ihres anrufs, warum sie
+                anrufen, wer ruft an bitte, prüft ~ anruf, anrufassistent, anruf wird geprüft,
+                unbekannten anrufern, anonyme anrufe
+                """,
+                waiting="""
+                bitte warten, bleiben sie ~ apparat, bleiben sie ~ leitung, bitte haben sie, der
+                nächste freie, nächsten freien, wartezeit, warteschleife, in der leitung, einen
+                augenblick geduld, um geduld, für ihre geduld, verbinde sie, werden verbunden,
+                besetzt
+                """,
+                person="""
+                was kann ich für sie tun, wie kann ich ~ helfen, womit kann ich, wer ist da, wer
+                spricht da, mit wem spreche ich, am apparat, hören sie mich, hallo hallo, was
+                gibts, ja bitte
+                """,
+            )
         )
 
 

@@ -10,6 +10,7 @@ from ._language import Language
 if TYPE_CHECKING:
     from ._answer_phrases import AnswerPhrases
     from ._language_pack import LanguagePack
+    from ._line_phrases import LinePhrases
     from ._number_forms import NumberForms
 
 
@@ -200,6 +201,65 @@ class English(Language):
             pairs=False,
             signs_behind=False,
             unfinished=_UNFINISHED,
+        )
+
+    @cached_property
+    def line(self) -> LinePhrases:
+        from ._language_pack import listed
+        from ._line_phrases import LinePhrases
+
+        return LinePhrases(
+            **listed(
+                keys="""
+                zero oh, one, two, three, four, five, six, seven, eight, nine, star asterisk,
+                pound hash
+                """,
+                voicemail="""
+                after the tone, after the beep, at the tone, at the beep, after the signal, hear
+                the tone, hear the beep, hears the tone, leave a message, leave your message,
+                leave me a message, leave us a message, leave a brief message, leave a short
+                message, leave a detailed message, leave your name, leave me your name, leave us
+                your name, leave a voicemail, leave me a voicemail, record your message, voice
+                mail, voicemail, voice mailbox, mailbox is full, mailbox of, answering machine,
+                answering service, cant take your call, cannot take your call, cant come to the
+                phone, cannot come to the phone, unable to take your call, unable to come to the
+                phone, unable to answer, not able to take your call, cant answer, cannot answer,
+                missed your call, you have reached the voice, not available right now, is not
+                available, isnt available, is unavailable, are unavailable, im not available,
+                nobody is available, no one is available, not here right now, not home, not in
+                right now, not at my desk, away from my desk, get back to you, call you back,
+                return your call, is on the phone, out of the office
+                """,
+                menu="""
+                press #, dial #, press the ~ key, followed by the ~ key, # for ~ # for, listen to
+                the following, following options, menu options, our menu, main menu, options have
+                changed, para espanol, say or press, press or say, enter your, please enter, enter
+                the, enter a, if you know your partys, partys extension, in a few words, you can
+                say, automated attendant, automated system, touch tone, touchtone
+                """,
+                screening="""
+                at the tone ~ say your name, after the tone ~ say your name,
+                screening service, call screening, is screening, screen calls, screening your
+                call, say your name, state your name, record your name, your name and why, your
+                name and reason, name and the reason, reason for calling, reason for your call,
+                why youre calling, why you are calling, who is calling please, whos calling
+                please, call assist, see if this person is available, see if they are available,
+                do not accept unidentified, does not accept unidentified, does not accept unknown,
+                does not accept anonymous, privacy manager, caller waiting who introduces
+                """,
+                waiting="""
+                please hold, please stay on the line, remain on the line, hold the line, hold
+                time, wait time, next available, currently busy, in the queue, in the order,
+                caller number, first in line, your call is important, will be answered, waiting to
+                speak, for your patience, thank you for holding, continue to hold
+                """,
+                person="""
+                how can i help, how may i help, can i help you, what can i do for you, who is
+                this, whos this, who am i speaking, who am i talking, whos calling, speaking who,
+                this is he, this is she, what do you want, can you hear me, are you there, hello
+                hello
+                """,
+            )
         )
 
 

@@ -10,6 +10,7 @@ from ._language import Language
 if TYPE_CHECKING:
     from ._answer_phrases import AnswerPhrases
     from ._language_pack import LanguagePack
+    from ._line_phrases import LinePhrases
     from ._number_forms import NumberForms
 
 
@@ -154,6 +155,58 @@ class Spanish(Language):
             plus="más",
             scales="mil|millones|millón",
             of=" de ",
+        )
+
+    @cached_property
+    def line(self) -> LinePhrases:
+        from ._language_pack import listed
+        from ._line_phrases import LinePhrases
+
+        return LinePhrases(
+            **listed(
+                keys="""
+                cero, uno un, dos, tres, cuatro, cinco, seis, siete, ocho, nueve, asterisco
+                estrella, almohadilla numeral gato
+                """,
+                voicemail="""
+                después del tono, después de la señal, después del pitido, después del bip, al oír
+                la señal, al escuchar el tono, tras la señal, tras el tono, deje su mensaje, deja
+                tu mensaje, deje un mensaje, deja un mensaje, dejar su mensaje, dejar un mensaje,
+                deje su nombre, deja tu nombre, dejarnos, déjame, déjenos, grabe su mensaje, buzón
+                de voz, correo de voz, contestador, contestadora, no está disponible, no estoy
+                disponible, no está libre, no estamos disponibles, no disponible, no puedo
+                atender, no podemos atender, no puede atender, no puedo contestar, no puede
+                contestar, nadie ~ libre, nadie está disponible, se encuentra ocupada, no se
+                encuentra, llamaré, devolveré la llamada, devolveremos, en este momento no, ahora
+                mismo no
+                """,
+                menu="""
+                marque #, presione #, pulse #, oprima #, teclee #, digite #, marque el, presione
+                el, pulse el, marque la, presione la, pulse la, marcar el, presione las, marque
+                las, tecla de, la tecla, diga o marque, ingrese, introduzca, introdusca, entre un
+                número, las siguientes opciones, siguientes opciones, menú principal, opciones
+                principales, el número de extensión, su extensión, # para ~ # para
+                """,
+                screening="""
+                después del tono ~ diga su nombre, después de la señal ~ diga su nombre,
+                diga su nombre, indique su nombre, di tu nombre, grabe su nombre, su nombre y el
+                motivo, nombre y motivo, motivo de la llamada, motivo de su llamada, por qué
+                llama, de parte de quién por favor, filtrado de llamadas, filtra las llamadas, no
+                acepta llamadas, llamadas no identificadas, ver si ~ disponible, persona esperando
+                que se llama
+                """,
+                waiting="""
+                por favor espere, espere por favor, espere mientras, espere en la línea,
+                permanezca en la línea, no cuelgue, tiempo de espera, en espera, próximo
+                representante, se encuentran ocupados, le atenderemos, primera en línea, usted es
+                el cliente número, por su paciencia, enlazar su llamada, manténgase en
+                """,
+                person="""
+                en qué puedo ayudar, en qué le puedo, puedo ayudarle, cómo puedo ayudar, quién
+                habla, quién es, quién llama, con quién hablo, sí dígame, me escucha, me oye, qué
+                desea, soy yo
+                """,
+            )
         )
 
 

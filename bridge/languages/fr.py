@@ -10,6 +10,7 @@ from ._language import Language
 if TYPE_CHECKING:
     from ._answer_phrases import AnswerPhrases
     from ._language_pack import LanguagePack
+    from ._line_phrases import LinePhrases
     from ._number_forms import NumberForms
 
 
@@ -160,6 +161,57 @@ class French(Language):
             of=" d'",
             thousands=" .'’\u00a0\u202f",  # noqa: RUF001 - the apostrophe of Swiss numbers
             first_day="premier",
+        )
+
+    @cached_property
+    def line(self) -> LinePhrases:
+        from ._language_pack import listed
+        from ._line_phrases import LinePhrases
+
+        return LinePhrases(
+            **listed(
+                keys="""
+                zéro, un une, deux, trois, quatre, cinq, six, sept, huit, neuf, étoile astérisque,
+                dièse carré
+                """,
+                voicemail="""
+                après le bip, après le signal, après la tonalité, après le timbre, au bip, au
+                signal, laissez ~ message, laisser un message, laisser votre message, laissez un
+                message, laissez moi un message, laissez nous, votre message après, vos
+                coordonnées, messagerie vocale, messagerie de, répondeur, boîte vocale, boite
+                vocale, nest pas disponible, ne suis pas disponible, pas disponible, pas
+                joignable, injoignable, ne peux pas répondre, ne peut pas répondre, ne pouvons pas
+                répondre, ne puis vous répondre, pas prendre votre appel, en mesure de prendre,
+                absent pour le moment, je vous rappelle, vous rappellerai, vous rappellerons, est
+                présentement en ligne, enregistrez votre message
+                """,
+                menu="""
+                appuyez sur, appuyer sur, tapez #, taper #, tapez sur, faites le #, faire le #,
+                veuillez faire #, composez le #, pressez #, entrez le, entrez votre, veuillez
+                entrer, saisissez, composer ~ numéro, composez ~ numéro, touche #, touche étoile,
+                touche dièse, dites ou, les options suivantes, options suivantes, menu principal,
+                numéro de poste, ces options
+                """,
+                screening="""
+                après le bip ~ dites votre nom, après le bip ~ dire votre nom,
+                dites votre nom, dire votre nom, dites nous votre nom, votre nom et ~ raison,
+                votre nom et le motif, motif de votre appel, raison de votre appel, pourquoi vous
+                appelez, qui est à lappareil sil vous plaît, filtrage des appels, filtre ~ appels,
+                naccepte pas les appels, voir si ~ disponible, appelant qui attend
+                """,
+                waiting="""
+                veuillez patienter, veuillez attendre, merci de patienter, ne quittez pas, ne
+                raccrochez pas, restez en ligne, demeurez en ligne, demeurer en ligne, temps
+                dattente, file dattente, en attente, prochain représentant, présentement occupés,
+                vous répondra, prochain à être traité, appelant numéro, appellant numéro, de votre
+                patience, un conseiller va
+                """,
+                person="""
+                que puis je faire, comment puis je, en quoi puis je, puis je vous aider, qui est
+                ce, cest qui, qui est à lappareil, cest de la part, vous mentendez, allô allô,
+                cest moi même, lui même, elle même
+                """,
+            )
         )
 
 

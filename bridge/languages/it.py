@@ -9,6 +9,7 @@ from ._language import Language
 
 if TYPE_CHECKING:
     from ._answer_phrases import AnswerPhrases
+    from ._line_phrases import LinePhrases
     from ._number_forms import NumberForms
 
 
@@ -105,6 +106,55 @@ class Italian(Language):
             scales="mila|milioni|milione|miliardi|miliardo",
             of=" di ",
             first_day="primo",
+        )
+
+    @cached_property
+    def line(self) -> LinePhrases:
+        from ._language_pack import listed
+        from ._line_phrases import LinePhrases
+
+        return LinePhrases(
+            **listed(
+                keys="""
+                zero, uno un, due, tre, quattro, cinque, sei, sette, otto, nove, asterisco stella,
+                cancelletto
+                """,
+                voicemail="""
+                dopo il segnale, dopo il bip, dopo il tono, dopo il beep, al segnale acustico,
+                lasciare un messaggio, lasciare il messaggio, lasci un messaggio, lascia un
+                messaggio, lasciate un messaggio, lasciateci un messaggio, lasciare il suo,
+                lasciare nome, lasciate il vostro, segreteria, casella vocale, posta vocale, non è
+                disponibile, non sono disponibile, non siamo disponibili, non è raggiungibile, non
+                raggiungibile, non posso rispondere, non possiamo rispondere, non può rispondere,
+                in grado di rispondere, non sono in casa, non siamo in casa, è al telefono,
+                richiamerò, richiameremo, la ricontatt, al momento non, in questo momento non,
+                registra il messaggio, registri il suo messaggio
+                """,
+                menu="""
+                premere #, prema #, premi #, premete #, digitare #, digiti #, digita #, selezioni
+                #, premere il, prema il, premi il, premere per, premere asterisco, premere
+                cancelletto, il tasto, digitare il, digitare un, digitare le, digiti il, inserire
+                il, immetta, immettere, scelga, le seguenti opzioni, seguenti opzioni, opzioni
+                disponibili, menu principale, menù principale, il numero di interno, dica o
+                """,
+                screening="""
+                dopo il segnale ~ dica il suo nome, dopo il segnale ~ dire il suo nome,
+                dica il suo nome, dire il suo nome, dica nome, di il tuo nome, il suo nome e ~
+                motivo, nome e motivo, motivo della chiamata, perché chiama, chi parla per favore,
+                filtro chiamate, filtra le chiamate, non accetta chiamate, chiamate anonime,
+                vedere se è disponibile, vedo se è disponibile, si è presentato
+                """,
+                waiting="""
+                prego attendere, attendere prego, attenda, attendi, attendere mentre, rimanga in
+                linea, resti in linea, resta in linea, rimanga cortesemente, tempo di attesa, in
+                attesa, primo operatore, operatori sono, si libera un operatore, prima in lista,
+                chiamante numero, per la pazienza, la tua pazienza, sua pazienza
+                """,
+                person="""
+                come posso aiutar, posso aiutarla, in cosa posso, chi parla, chi è, con chi parlo,
+                mi sente, cosa desidera, pronto pronto, sono io
+                """,
+            )
         )
 
 

@@ -35,6 +35,7 @@ ROOMS = {
     "bridge/control": "control",
     "bridge/conversations": "conversations",
     "bridge/history": "history",
+    "bridge/keypad": "the keypad",
     "bridge/playout": "playout",
     "bridge/protocol": "the protocol",
     "bridge/rehearsal": "rehearsals",
@@ -43,6 +44,7 @@ ROOMS = {
     "bridge/websocket": "the WebSocket",
     "bridge/wires": "wires",
     "nodes": "nodes",
+    "nodes/answering": "who answers",
     "nodes/evaluation": "the evaluation",
     "nodes/fakes": "the test kit",
     "nodes/fallback": "providers that stand in for one another",
@@ -66,6 +68,7 @@ YOURS = {
     "AgentResponse": "publishes",
     "AgentStaysSilent": "publishes",
     "AnswerEnded": "reads",
+    "AnsweredBy": "reads",
     "CallActionFailed": "reads",
     "CustomReceived": "reads",
     "DTMFInput": "reads",
@@ -77,6 +80,8 @@ YOURS = {
     "LongRunning": "reads",
     "StageStalled": "reads",
     "TranscriptionFailed": "reads",
+    "RecordingPaused": "reads",
+    "RecordingResumed": "reads",
     "TransferCall": "publishes",
     "UserAway": "reads",
     "UserStartedSpeaking": "reads",
@@ -91,6 +96,7 @@ GROUPS = {
     "turn": ("Turns of the caller", "What turn taking decides."),
     "agent": ("The agent", "What the agent says and does."),
     "call": ("The call", "What happens to the call as a whole."),
+    "line": ("The line", "Who answers at its other end, and what is heard there."),
 }
 
 HEADER = """# Events

@@ -20,6 +20,7 @@ MEANINGS = {
     "answer_failed": "`answer(call)` raised, and the call ended: mend it",
     "answer_given_up": "an answer stayed silent through all fillers, and the caller was told so: "
     "look at the `stage` that is slow",
+    "answered_by": "who answers a call that an agent has made, by what that is told, and when",
     "answer_interrupted": "`AnswerHandle.interrupt()` cut an answer, or could not",
     "audio_after_the_last": "a voice sent audio for a text that was complete: a fault of the voice",
     "audio_of_no_utterance": "a voice sent audio for no text that it was given",
@@ -119,6 +120,7 @@ MEANINGS = {
     "mcp_server_lost": "the connection to an MCP server is lost: look at the server",
     "mcp_server_wrote_no_message": "an MCP server printed something that is no message",
     "mcp_tool_not_offered": "a tool of an MCP server is left out; `problem` says why",
+    "no_tones": "`WhoAnswered` hears no tones, because numpy is missing; words and time tell, too",
     "microphone_lost": "the microphone fell silent in the middle of a word",
     "model_damaged": "weights have a wrong hash: fetch them again as `remedy` says, and restart",
     "model_not_checked": "the hash of weights could not be computed",
