@@ -1,5 +1,8 @@
 """Telephone numbers for an app: ``App(answer, phone=Twilio())``."""
 
+from .bridge.keypad import CanPauseRecording as CanPauseRecording
+from .bridge.keypad import KeyCheckError as KeyCheckError
+from .bridge.keypad import Keypad as Keypad
 from .bridge.wires.telephone import PlayMedia as PlayMedia
 from .bridge.wires.telephone import SwitchLanguage as SwitchLanguage
 from .bridge.wires.telephone import TelnyxRelay as TelnyxRelay
@@ -12,6 +15,9 @@ from .nodes.vendors.twilio.phone import Twilio as Twilio
 from .nodes.vendors.twilio.phone_command import command as command
 
 __all__ = [
+    "CanPauseRecording",
+    "KeyCheckError",
+    "Keypad",
     "PhoneExtraError",
     "PhoneNumberError",
     "PlayMedia",

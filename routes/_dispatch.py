@@ -101,6 +101,7 @@ class Dispatch:
         self.timers = Timers(nursery, self._call_timer)
         self.gate = PauseGate()
         self.withholds: Callable[[str, Message], bool] | None = None
+        self._withholding: dict[object, Callable[[str, Message], bool]] = {}
         self.closing: Outcome | None = None
         self.closed = False
         self._published = self._dropped = self._stale = self._runs = 0
@@ -309,9 +310,15 @@ class Dispatch:
         self._runs += 1
         return self._runs
 
-    def withhold(self, withholds: Callable[[str, Message], bool] | None) -> None:
-        """Withhold some messages from some chains from now on; ``None`` withholds nothing."""
-        self.withholds = withholds
+    def withhold(self, owner: object, withholds: Callable[[str, Message], bool] | None) -> None:
+        """Withhold some messages from some chains for an owner; ``None`` ends what it withholds."""
+        self._withholding.pop(owner, None)
+        if withholds is not None:
+            self._withholding[owner] = withholds
+        each = tuple(self._withholding.values())
+        self.withholds = each[0] if len(each) == 1 else None
+        if len(each) > 1:
+            self.withholds = lambda source, message: any(one(source, message) for one in each)
 
     def close(self, outcome: Outcome) -> None:
         """Finish what is left; from now on nothing waits, and runs end with this outcome."""

@@ -84,7 +84,8 @@ class Router:
         unreported: The runs whose cut is not reported yet; only read it.
         report_cuts: Reports these cuts, because somebody asks what they changed.
         withhold: Withholds some messages from the chains of some sources, and from their rules;
-            takes a function of both, which must always say the same of a message, or ``None``.
+            takes its owner, and a function of both, which must always say the same of a message,
+            or ``None``.
     """
 
     def __init__(self, nursery: trio.Nursery, *, unwind_s: float, handler_s: float) -> None:
@@ -209,7 +210,7 @@ class Router:
 
     @property
     def withholds(self) -> Callable[[str, Message], bool] | None:
-        """What ``withhold`` was given last: whether it withholds a message from a source."""
+        """Whether what ``withhold`` was given withholds a message from a source."""
         return self._dispatch.withholds
 
     @property

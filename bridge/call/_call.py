@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 import trio
 
@@ -94,6 +94,7 @@ class Call(SuggestsNames):
         self.nursery = router.nursery
         self.end_reason = ""
         self.conversation = conversation
+        self._screens: tuple[Callable[[Any], Any], ...] = ()
         self._is_ending = False
         self._answering: set[str] = set()
         self._token = trio.lowlevel.current_trio_token()
@@ -256,7 +257,26 @@ class Call(SuggestsNames):
             check_event(event)  # raises; tested inline, because each audio frame passes here
         if not isinstance(source, str):
             check_string("publish", "source", source)
+        if self._screens and source == "caller":
+            for screen in self._screens:
+                event = screen(event)
         return self.router.publish(event, source)
+
+    def screen(self, screen: Callable[[Any], Any]) -> Callable[[], None]:
+        """Let each event of the caller's side pass a function before anybody gets it.
+
+        Args:
+            screen: Returns the event, or another one in its place; must not raise.
+
+        Returns:
+            A function that ends this; to be called once.
+        """
+        self._screens += (screen,)
+
+        def end() -> None:
+            self._screens = tuple(one for one in self._screens if one is not screen)
+
+        return end
 
     def say(
         self, text: str, interruptible: bool = True, *, stop_on_key: bool = False

@@ -90,9 +90,15 @@ class CallActions:
     """The requests of one call's agents to the caller's line.
 
     Made by the call, as ``call.actions``.
+
+    Attributes:
+        pause_recording: As in ``CanPauseRecording``; ``None`` if the transport cannot.
     """
 
-    __slots__ = ("_ended", "_expected", "_is_working", "_press", "_router", "_transfer", "_waiting")
+    __slots__ = (
+        "_ended", "_expected", "_is_working", "_press", "_router", "_transfer", "_waiting",
+        "pause_recording",
+    )  # fmt: skip
 
     def __init__(self, router: Router, transport: Transport, ended: trio.Event) -> None:
         """Listen for requests.
@@ -105,6 +111,9 @@ class CallActions:
         self._router = router
         self._ended = ended
         self._transfer = transport.transfer if isinstance(transport, CanTransfer) else None
+        self.pause_recording: Callable[[bool], Awaitable[None]] | None = getattr(
+            transport, "pause_recording", None
+        )
         self._press = transport.send_dtmf if isinstance(transport, CanSendDTMF) else None
         self._expected: dict[int, _ActionRequest] = {}
         self._waiting: deque[_ActionRequest] = deque()

@@ -266,7 +266,7 @@ class Questions:
             self._answers.text.complete(agent_answer)  # the question is a separate utterance
         said = AgentResponse(content=f"{question.text} ")
         self._asked = question
-        self._router.withhold(self._withholds)
+        self._router.withhold(self, self._withholds)
         message = self._router.publish(said, question.source, question.run)
         question.utterance = self._answers.utterance_of(message)
         if self._asked is not question:
@@ -343,7 +343,7 @@ class Questions:
 
     def _let_routes_go(self) -> None:
         if self._asked is None:
-            self._router.withhold(None)
+            self._router.withhold(self, None)
 
     def _fall_silent(self, question: _Question) -> None:
         """Drop the unsaid rest of a closed question."""
