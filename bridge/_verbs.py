@@ -22,6 +22,9 @@ VERBS: tuple[Verb, ...] = get_args(Verb)
 STRENGTH: dict[Verb, int] = {verb: strength for strength, verb in enumerate(VERBS)}
 """A stronger verb replaces a weaker one that is still settling; a weaker one is superseded."""
 
+WITH_WORDS: frozenset[Verb] = frozenset({"redirect"})
+"""Verbs that are nothing without words of the caller; the row of each says ``text="text"``."""
+
 PauseTools = Literal["finish", "cancel", "detach"]
 """What a pause does to the tools of the answer: they continue, end, or become jobs."""
 

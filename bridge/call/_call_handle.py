@@ -81,7 +81,7 @@ class Handle(SuggestsNames):
             ValueError: The text is empty.
             TypeError: It is no string.
         """
-        check_instruction(text)
+        check_instruction("redirect", text)
         return self._use("redirect", text)
 
     def cancel(self) -> Receipt:

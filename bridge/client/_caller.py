@@ -10,7 +10,7 @@ import trio
 
 from bargein.routes.error_hints import SuggestsNames
 
-from .._verbs import VERBS, Verb
+from .._verbs import VERBS, WITH_WORDS, Verb
 from ..audio.fades import Fade
 from ..audio.loudspeaker import HeardAudio, Loudspeaker, LoudspeakerReport
 from ..events import Button
@@ -285,8 +285,8 @@ class NetworkCaller(SuggestsNames):
         """
         check_word("control", "verb", verb, VERBS)
         check_string("control", "text", text)
-        if verb == "redirect":
-            check_instruction(text)
+        if verb in WITH_WORDS:
+            check_instruction(verb, text)
         request = self._next_request()
         self._send(UseVerb(verb=verb, text=text, request=request))
         return request

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from .._verbs import AnswerPhase, PolicyKind, Verb
+from .._verbs import WITH_WORDS, AnswerPhase, PolicyKind, Verb
 from ..answers._steps import StepState
 from ..events import CallState
 from ..validation.texts import is_blank
@@ -31,8 +31,8 @@ class UseVerb(NativeMessage):
 
     @model_validator(mode="after")
     def _check_text(self) -> UseVerb:
-        if self.verb == "redirect" and is_blank(self.text):
-            raise ValueError("redirect needs a text")
+        if self.verb in WITH_WORDS and is_blank(self.text):
+            raise ValueError(f"{self.verb} needs a text")
         return self
 
 

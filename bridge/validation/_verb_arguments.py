@@ -104,14 +104,14 @@ def check_answer(permission: object, allow: object, remember: object) -> None:
     check_flag("respond", "remember", remember)
 
 
-def check_instruction(text: object) -> None:
-    """Check that the text of ``redirect()`` says something.
+def check_instruction(verb: str, text: object) -> None:
+    """Check that the text of a verb says something.
 
     Raises:
         TypeError: It is not a string.
         ValueError: It has no words.
     """
-    check_string("redirect", "text", text)
+    check_string(verb, "text", text)
     assert isinstance(text, str)
     if is_blank(text):
-        raise ValueError(f"redirect() text= is an instruction, not {text!r}; to stop, use cancel()")
+        raise ValueError(f"{verb}() text= is an instruction, not {text!r}; to stop, use cancel()")

@@ -9,7 +9,9 @@ from pathlib import Path
 import trio
 
 from bargein import Call, Message
+from bargein.bridge._verbs import WITH_WORDS
 from bargein.bridge.control._call_state import STATES, TABLE, IllegalStepError
+from bargein.bridge.control.verbs import ROWS
 from bargein.control import STRENGTH, VERBS
 from bargein.events import AgentResponse, StateChanged, UserStoppedSpeaking
 from bargein.testing import open_call
@@ -84,6 +86,11 @@ def test_verbs_are_in_the_order_of_their_strength():
         "barge_in",
         "resume",
     ]
+
+
+def test_a_verb_with_words_is_known_to_whoever_sends_it():
+    """The protocol and the client ask for words exactly where a row takes them as input."""
+    assert {row.verb for row in ROWS.values() if row.text == "text"} == WITH_WORDS
 
 
 def test_the_picture_shows_every_step_that_a_verb_makes():
