@@ -176,6 +176,8 @@ class ToolLoop:
                     raise self.meter.refused  # a tool got this error first and swallowed it
                 self.meter.check("tokens", "cost")
                 self.meter.use("steps")
+                # Closed at once: the request of a model that is cut must not go on until it is
+                # collected.
                 async with aclosing(self._ask()) as pieces:
                     async for piece in pieces:
                         yield piece
@@ -189,6 +191,7 @@ class ToolLoop:
                 self._cancel_tools()  # no run would interrupt them
             raise
         except GeneratorExit:
+            # Whoever closes it has heard enough: the model has not failed.
             raise
         except BaseException:
             self._model_ended("failed")
@@ -214,6 +217,7 @@ class ToolLoop:
         """Wait a moment for interrupted tools to end, so that the model gets their results."""
         works = () if self._call is None else self._call.running_tools
         cut = [work for work in works if isinstance(work, RunningTool) and work.is_cut]
+        # An answer inside a tool would wait for that very tool.
         if not cut or self._outer is not None:
             return
         with trio.move_on_after(UNWIND_S):
@@ -403,6 +407,7 @@ class ToolLoop:
                 break
             if not self._plan.parallel:
                 await self._finish(request.id)
+        # A copy: each one that is finished leaves.
         for id in tuple(self.running):
             await self._finish(id)
         if refused is not None:
@@ -434,6 +439,7 @@ class ToolLoop:
         return next((work for work in mine.call.running_tools if work.id == mine.id), None)
 
     async def _finish(self, id: str) -> None:
+        # A pause settles while a tool only waits for tools of the agent inside it.
         with nullcontext() if self._outer is None else current_tool().waiting():
             result = await self.meter.within(self.running[id].result)
         running = self.running.pop(id)

@@ -331,10 +331,12 @@ class RouteRuntime:
 
     def start_waiting(self) -> None:
         """Start runs for queued triggers while there are places."""
+        # An inline run may end here and ask for the next one: the loop below does that.
         if self._advancing:
             return
         self._advancing = True
         queue = self.queue
+        # What waited already may all start; beyond it, only a chain that feeds itself gets so far.
         turns = len(queue) + REENTRY_LIMIT
         try:
             while queue and self.kept.has_place and not self.dispatch.closing:

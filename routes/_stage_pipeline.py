@@ -349,6 +349,7 @@ class StageTask:
         if self._done is None:
             await self._upstream.aclose()  # type: ignore[attr-defined]  # a layer is a generator
             return
+        # Wakes it if it waits to be asked; it then sees that nobody wants more.
         self._wanted.set()
         if self._is_stepping:
             self._scope.cancel(reason="the stages after have finished")

@@ -107,6 +107,7 @@ class AnswerText:
         for utterance in answer.utterances:
             if not utterance.text_complete:
                 self._playout.text_complete(utterance)
+                # In a text call only protected text has kept its runs, see _keep_run().
                 if not self._is_spoken:
                     utterance.let_runs_go()
                 if not utterance.finished:
@@ -137,6 +138,7 @@ class AnswerText:
             Whether it was taken back, or was empty; otherwise all of it stands.
         """
         unheard = []
+        # From the end: the text may be spread over several utterances, behind others that stand.
         for utterance in reversed(answer.utterances):
             if not text:
                 break
@@ -259,6 +261,7 @@ class AnswerText:
         utterance, self._unpublished = self._unpublished, None
         if utterance is not None:
             self._published_s = trio.current_time()
+            # Its timer, since this may be asked for before it is due.
             self._router.forget(self)
             content = utterance.generated[self._published_chars : utterance.heard_chars]
             sent = AgentSpeechSent(content=content, utterance=utterance.number)

@@ -181,6 +181,7 @@ class BackgroundAnswers:
         for utterance in answer.utterances:
             if not utterance.finished:
                 self._playout.cut(utterance, "moved to the background")
+        # A copy: each one frees a place, so that others may start or end at once.
         for run in tuple(answer.active):
             run.move_to_background()
         self._context.running_tools.add(job)

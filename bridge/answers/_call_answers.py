@@ -185,6 +185,7 @@ class CallAnswers:
         heard = (
             answer.trigger_id for answer in self._answers if self._context.floor.has(answer.agent)
         )
+        # Only forward: words that were answered once are not given back.
         self.answered = max(self.answered, *heard, 0)
 
     def move_to_background(self, answer: Answer) -> None:
@@ -233,6 +234,7 @@ class CallAnswers:
 
         It does not wait for agents without the floor.
         """
+        # Again after each wait: whoever was woken first may have had something said.
         while self.is_generating or not self.playout.is_idle:
             if self._silent is None:
                 self._silent = trio.Event()
@@ -270,6 +272,7 @@ class CallAnswers:
 
     def stop_all(self, message: Message) -> None:
         """Silence utterances without a run to cut, regardless of any condition."""
+        # A copy: each cut takes its utterance out.
         for utterance in self.playout.utterances:
             self._silence([utterance], "emergency stop")
             by = interruption_of(utterance.answer, message, "emergency stop", "delivered")
@@ -285,6 +288,7 @@ class CallAnswers:
             outcome: The outcome of answers that were not heard to their end.
         """
         self.text.close()
+        # Now: the task that would publish them ends with the call.
         self._background.publish_moved()
         self._closed_as = outcome
         self.is_closed = True
@@ -324,9 +328,11 @@ class CallAnswers:
     def run_cut(self, run: Run) -> None:
         """Silence what a cut run said, in the step in which it is cut."""
         if not self._context.is_spoken:
+            # What was heard is published before what follows from the cut.
             self.text.publish_heard()
         self.playout.advance(trio.current_time())
         self._silence([one for one in self.playout.utterances if one.is_stale], "barge-in")
+        # A move of this very step is taken back: a stop wins, and the answer is not backgrounded.
         self._background.run_cut(run)
         for answer in self._answers:
             if answer.interruption is None and answer.descends_from(run):
@@ -336,6 +342,7 @@ class CallAnswers:
 
     def _silence(self, utterances: Iterable[Utterance], reason: str) -> None:
         """Cut utterances, and delay the end of their answers until the cut is recorded."""
+        # A cut may come from within another: only the outermost lets the ends be published.
         outer, self._cutting = self._cutting, True
         try:
             for utterance in utterances:

@@ -111,6 +111,7 @@ class CutRecords:
 
     def _keep(self, answer: Answer, by: Interruption) -> None:
         """Remember which answer was cut with a run."""
+        # A handler may ask by the run that was cut, or by that which began the answer.
         first = by.run if answer.run is None else answer.run.id
         self._cut_runs += ((run, answer.number) for run in {by.run, first})
         del self._cut_runs[:-CUT_RUNS_KEPT]

@@ -57,6 +57,7 @@ class Goodbye:
 
     async def _end_when_heard(self, message: Message) -> None:
         answers = self._answers
+        # By count: what is cut may be another answer than that of the message.
         cut_before = answers.cuts.count
         self._is_paused = self._must_stand()
         clock = self._clock = Deadline(GOODBYE_S, stands=self._is_paused)

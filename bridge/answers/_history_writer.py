@@ -52,6 +52,7 @@ class HistoryWriter:
 
     def write(self) -> None:
         """Write every answer that may have changed."""
+        # A copy: those that are over leave.
         for answer in tuple(self._unwritten):
             self.remember(answer)
             if answer.outcome is not None:

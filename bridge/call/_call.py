@@ -406,6 +406,7 @@ class Call(SuggestsNames):
             return
         if not trio.lowlevel.in_trio_run():
             raise outside_loop("end", "reason")
+        # Set first: what is published now may end the call again.
         self._is_ending = True
         self.router.catch_up()
         self.end_reason = reason
@@ -415,9 +416,11 @@ class Call(SuggestsNames):
             self.router.publish_detached(CallEnded(reason=reason), "call")
         finally:  # publishing may raise PublishLoopError in a stage; end the call anyway
             self.router.close(outcome)
+            # Before receipts settle: whoever waits for one finds the call over.
             self.ended.set()
             self.control.close()
             self.questions.close()
+            # Last, so that watchers get the events of the end.
             self._transport.close_watchers()
 
     # --- what is known --------------------------------------------------------------------------

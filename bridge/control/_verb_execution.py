@@ -181,6 +181,7 @@ class VerbExecution:
             receipt = self._receipt_of.get(message.id)
         finally:
             self._users -= 1
+            # Only then: a verb that is used in the step of another one asks for its own receipt.
             if not self._users:
                 self._receipt_of.clear()
         if receipt is None:  # the call is over: events have no effect any more
@@ -326,6 +327,7 @@ class VerbExecution:
                     case "when_closed":
                         start_soon(self._close, use)
             finally:
+                # Within the use, so that the tools of the cut runs are noted for this verb.
                 self._router.report_cuts()
         upgraded = receipt.upgraded_from
         if upgraded is not None and ROWS[upgraded].cuts != "nothing":
@@ -381,6 +383,7 @@ class VerbExecution:
     async def _close(self, use: VerbUse) -> None:
         with trio.move_on_after(self._shutdown_s):
             await stopped_work_ended(use)
+        # Their time is up: those that are left end without grace, as at the end of any call.
         for work in self._context.running_tools:
             work.interrupt("shutdown")
         self._end("shutdown")
@@ -411,6 +414,7 @@ async def stopped_work_ended(use: VerbUse) -> None:
     """
     receipt = use.receipt
     is_pause = ROWS[receipt.verb].settles == "when_still"
+    # A paused run does not end: only the tools that run on are waited for.
     for run in () if is_pause else use.runs:
         await run.finished()
     ends_s = max(
@@ -437,6 +441,7 @@ async def until(condition: Callable[[], bool], context: CallContext) -> None:
         if condition():
             met.set()
 
+    # Before it waits: it may be true already, and then nothing changes any more.
     test()
     context.observe_changes(test)
     try:

@@ -55,6 +55,7 @@ class VerbTargets:
     def release(self) -> None:
         """Continue everything that a pause stopped."""
         sources, self._paused = self._paused, ()
+        # Before the runs go on: what they start must not wait at the gate.
         self.context.pause(on=False)
         self.answers.audio.release("pause")
         for source in sources:
@@ -233,7 +234,9 @@ class VerbUse:
         for source in self.context.floor.heard:
             self.router.cut_all(verb, source, message, background=background)
         self.answers.stop_all(message)
+        # An earlier cut left these in their grace period: no run is cut for them now.
         self.interrupt(*self.targets.left())
+        # A cut ends a pause, too.
         self.targets.release()
 
     def return_input(self, sources: Iterable[str]) -> None:

@@ -58,9 +58,11 @@ class Holding:
         if reason in self._since_s:
             return
         now_s = trio.current_time()
+        # First what was heard until now: nothing may be left to hold.
         self._playout.advance(now_s)
         if reason not in LASTING and not self._has_something():
             return
+        # Before the event: whoever hears of the hold may ask for its reasons.
         self._since_s[reason] = now_s
         self._playout.hold()
         log.debug("speech_held", reason=reason)
@@ -80,6 +82,7 @@ class Holding:
     def release_empty(self) -> None:
         """Remove the reasons that hold nothing any more."""
         if self._since_s and not self._has_something():
+            # The difference is a copy: a release takes its reason out.
             for reason in self._since_s.keys() - LASTING:
                 self.release(reason)
 

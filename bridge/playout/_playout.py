@@ -164,6 +164,7 @@ class Playout:
             first: Put it in front of all others, whose rest follows under new numbers; audio of
                 theirs that was sent but not played is sent again.
         """
+        # Fences only rise, whoever has given the number.
         self._numbers = max(self._numbers, utterance.number)
         if self._has_position:
             utterance.played.expect_reports(0.0 if self._player_is_silent else UNREPORTED_MS)
@@ -304,6 +305,7 @@ class Playout:
                     utterance.played_before(place_ms)
                     self._hear(utterance, place_ms)
                 return
+        # Its report names only speech that is over, but it is alive: what is next need not stand.
         if kind == "position" and self._utterances and not self._held:
             self._utterances[0].played.confirm(now_s)
             self.wake()
@@ -353,15 +355,18 @@ class Playout:
             return
         now_s = trio.current_time()
         position_ms = utterance.played.position_ms(now_s)
+        # A player that stood before the cut gives the next utterance no credit by the clock.
         self._player_is_silent = self._player_is_silent or utterance.played.stands(now_s)
         utterance.cut(position_ms)
         self._utterances.remove(utterance)
         self._continues = False
+        # A recalled player was cleared already.
         if utterance.went_by(utterance.play_number) and self._resend.recalled_at_s == math.inf:
             self._transport.clear(utterance.play_number, reason)
         utterance.drop_unsent()
         self._line_up(now_s)
         self._hear(utterance, utterance.played.sure_position_ms(now_s))
+        # Its report is on the way since the player was cleared, which may be before this cut.
         settles_s = min(now_s, self._resend.recalled_at_s) + FLUSH_REPORT_S
         waits = utterance.played.is_reported and settles_s > now_s
         if waits:
@@ -389,6 +394,7 @@ class Playout:
 
     def advance(self, now_s: float) -> None:
         """Update what the caller has heard."""
+        # A copy: whoever is heard to its end leaves the queue.
         for utterance in () if self._held else tuple(self._utterances):
             self._advance_one(utterance, now_s)
         for utterance, deadline_s in list(self._settling.items()):

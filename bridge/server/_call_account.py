@@ -142,6 +142,8 @@ class CallAccount:
             return self._refuse(error)
         reason = "" if self.call is None else self.call.end_reason
         if error is not None and reason in ("", "ended"):
+            # A call that its caller or the server ended keeps that reason: the error came of the
+            # end.
             reason = "failed"
         self._reason = reason or self._ending or "ended"
         if error is None:
@@ -195,6 +197,7 @@ class CallAccount:
         """
         if self.request.conversation is None:
             return None
+        # It is the app that decides, and it may ask a database: a call does not wait for ever.
         with trio.move_on_after(self.limits.handshake_s):
             if await self.app.lets_name_conversation(self.request):
                 return self.request.conversation

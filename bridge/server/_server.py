@@ -209,9 +209,11 @@ class Server(SuggestsNames):
         self._draining = True
         for account, _, _ in tuple(self._hosted.values()):
             account.end("shutdown")
+        # A fresh one: the one before may have been set when no call was open yet.
         while self._hosted:
             self._idle = trio.Event()
             await self._idle.wait()
+        # Last: until then whoever calls is told that the server is draining.
         self._listening.cancel(reason="drained")
 
     # --- connections ----------------------------------------------------------------------------
@@ -322,12 +324,16 @@ class Server(SuggestsNames):
                 account.forget()
             finally:
                 self._checked.remove(checked)
+                # Counted as over before its client may come back for the end: it is no open call
+                # now.
                 account.close(_counts_of(session))
             if isinstance(wire, Resumes):
                 with trio.move_on_after(self._limits.resume_s):
+                    # A client whose line was lost may still ask how the call ended.
                     await account.forgotten.wait()
         finally:
             self._operators.leave(account.call_id)
+            # Only now: while its end can be asked for, the call takes a place of its address.
             self._addresses.give_back(address, "calls")
             self._hosted.pop(account.call_id, None)
             if not self._hosted:

@@ -213,6 +213,7 @@ class TimeLimits:
     @contextmanager
     def standing(self) -> Iterator[None]:
         """Suspend the timeout within the block, while the tool waits for a person."""
+        # Only the first: several questions may be open at once.
         if not self._waiting:
             self._left_s = self._timeout_at_s - trio.current_time()
             self._timeout_at_s = math.inf

@@ -125,6 +125,7 @@ class CommitSection:
         try:
             await trio.lowlevel.checkpoint()  # an earlier stop cancels here
         finally:
+            # Also when it was cancelled here: the outcome says that its effect was refused.
             self._state.knock()
         until_s = trio.current_time() + self._deadline_s
         if not self._state.open(until_s):
@@ -295,6 +296,7 @@ class ToolBody:
 
     def cut(self, reason: str) -> None:
         """Cancel the tool at once, except for its commit section."""
+        # Before the scope: a thread of the tool must not enter its section in between.
         self.commit.stop()
         self.scope.cancel(reason=reason)
         self.token.request()
@@ -306,6 +308,7 @@ class ToolBody:
     def _on_loop(self, fn: Callable[..., object], *args: Any) -> None:
         here = trio.lowlevel.in_trio_run()
         if here and trio.lowlevel.current_trio_token() is self.trio_token:
+            # At once on the loop: an interrupt takes effect in its step.
             fn(*args)
         else:
             with contextlib.suppress(trio.RunFinishedError):

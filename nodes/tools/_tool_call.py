@@ -153,6 +153,7 @@ class RunningTool:
             return self._still_running()
         if self.moving_from is not None and not self._stays_for(verb):
             return self._still_running()
+        # Whatever its policy says of the tool, nobody answers its question any more.
         self._call.questions.interrupt(self.id, verb)
         if self.started_at_s is None:
             self._withdraw()
@@ -207,6 +208,7 @@ class RunningTool:
 
     def stop(self) -> None:
         """Stop the tool by its policy, as ``cancel`` would; cancel a detached job at once."""
+        # A detached job goes on at a verb; only who stops this very job means it.
         if self.run is None and self.policy == "detach" and not self._is_over():
             self._interrupts.note("cancel")
             self._cut("its job was cancelled")
@@ -309,6 +311,7 @@ class RunningTool:
             verdict = await self._ask()
             if verdict != "allowed":
                 self._finish(plain(verdict))
+        # Again: a person may have taken minutes to allow it, and the answer may be cut since.
         return self._is_wanted()
 
     def _is_wanted(self) -> bool:
@@ -363,6 +366,7 @@ class RunningTool:
             with self._limits.scope:
                 await body.ended.wait()
         finally:
+            # Shielded, for the end of the call cancels this guard: a commit section keeps its time.
             with trio.move_on_at(self._cut_late(body), shield=True):
                 await body.ended.wait()
             if not body.ended.is_set():
@@ -417,6 +421,7 @@ class RunningTool:
         self.done.set()
         if self._has_moved:
             on_settled = self.on_settled or RunningTool.deliver
+            # Through the listeners, which log what it raises: it is the code of an app.
             self._call.router.listeners.notify(on_settled, self, self.final)
         else:
             self._publish_result(self.final)
@@ -431,6 +436,7 @@ class RunningTool:
                         pii_error=text_of(error), exc_info=error)  # fmt: skip
 
     def _publish_result(self, result: ToolResult) -> None:
+        # Set before it is published, and waiters are woken after: the history comes first.
         self._answer = result
         self._call.router.publish_detached(result, self._source)
         self._answered.set()

@@ -88,6 +88,7 @@ class ToolRunner:
         Raises:
             ValueError: The id is empty, or belongs to a running call.
         """
+        # Here, since nobody tells when a tool is over.
         self._running = [other for other in self._running if other.outcome is None]
         if not request.id or request.id in map(attrgetter("id"), self._running):
             raise ValueError(f"a call of a tool needs an id of its own, not {request.id!r}")
@@ -112,6 +113,7 @@ class ToolRunner:
 
     def _publish_call(self, request: ToolCall, run: Run | None) -> None:
         router = self._call.router
+        # What a stale run publishes is dropped, and the history would lack the call.
         if run is None or run.is_stale:
             router.publish_detached(request, self._source)
         else:

@@ -349,6 +349,7 @@ def _bound_turn_voice(state: TurnTakingState, turn: UserTurn) -> None:
     if turn.voice.is_on and turn.transcript.fresh and turn.transcript.is_known:
         lost_at_s = turn.voice.sign_s + state.settings.voice_lost_s
         if state.now_s >= lost_at_s - CLOSE_S:
+            # It ended with its last sign, so the turn does not wait for the time without one.
             turn.voice.lose(turn.voice.sign_s)
         else:
             state.ask_by(lost_at_s)

@@ -145,6 +145,7 @@ class _CallTurnTaking:
 
     def _handle(self, fact: Input) -> None:
         """Decide and act; facts that this causes in the same step are handled afterwards."""
+        # What it publishes comes back as facts, in the middle of a decision.
         self._waiting.append(fact)
         if self._busy:
             return
@@ -153,6 +154,7 @@ class _CallTurnTaking:
             while self._waiting:
                 self._decide(self._waiting.popleft())
         finally:
+            # Also after an error: else no turn would ever be decided again.
             self._busy = False
             self._wait()
 
