@@ -9,8 +9,9 @@ from typing import Any
 
 import trio
 
-from ._dispatch import Dispatch
+from ._dispatch import Dispatch, Receiver
 from ._errors import PublishLoopError, ScopeLeakError
+from ._event_match import Predicate, all_met
 from ._listeners import DecisionLog
 from ._message import Message
 from ._repeated_failures import Failures
@@ -21,7 +22,7 @@ from ._run_outcome import Decision, RouteStatistics
 from ._runs_and_triggers import ChainRuns, TriggerQueue
 from ._stage_pipeline import NOT_YET, NOTHING, Pending, Pipeline, StageError, carry_out, causes
 from ._stage_results import ResultKind, kind_of
-from .error_containment import contain, is_stop
+from .error_containment import as_error, contain, is_stop
 from .logs import get_logger
 
 log = get_logger()
@@ -103,6 +104,21 @@ class RouteRuntime:
     def queued(self) -> list[Message]:
         """The queued triggers, oldest first."""
         return [message for message, _, _ in self.queue]
+
+    def receivers_of(self, cls: type) -> tuple[list[tuple[bool, Receiver]], Receiver | None]:
+        """Return what acts on messages of an event class: the rules, each with whether it cuts, and
+        the trigger; ``None`` if it does not trigger."""
+        rules: list[tuple[bool, Receiver]] = []
+        for rule in self.route.rules:
+            checks = rule.matcher.for_class(cls)
+            if checks is not None:
+                act = _guarded(self, rule.written, checks, partial(rule.apply, self))
+                rules.append((rule.cuts, act))
+        trigger = self.route.trigger
+        checks = trigger.matcher.for_class(cls)
+        if checks is None or self.removed or not self.route.stages:
+            return rules, None
+        return rules, _guarded(self, trigger.written, checks, self.trigger)
 
     # --- triggers -----------------------------------------------------------------------------
 
@@ -442,3 +458,23 @@ class RouteRuntime:
 def _has_handler(run: Run) -> bool:
     rule = run.rule
     return rule is not None and rule.handler is not None
+
+
+def _guarded(chain: Any, what: str, checks: tuple[Predicate, ...], act: Receiver) -> Receiver:
+    """Return what acts on a message that meets all conditions; errors of these are reported."""
+    if not checks:
+        return act
+    check = checks[0] if len(checks) == 1 else partial(all_met, checks)
+
+    def act_if_meant(message: Message) -> None:
+        try:
+            meant = check(message)
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - a fault of the chain, reported
+            chain.failed(None, what, as_error(error))
+            return  # noqa: ASYNC104 - see as_error()
+        if chain.failures.withheld:
+            chain.failures.works(what)
+        if meant:
+            act(message)
+
+    return act_if_meant

@@ -18,15 +18,17 @@ that, and no chain is triggered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, is_dataclass
-from functools import partial
-from typing import Any, NoReturn
+from functools import partial, wraps
+from typing import Any, NoReturn, Protocol
 
 import trio
 from pydantic import BaseModel
 
+from ._chain_types import E
 from ._errors import NotAnEventError, PublishLoopError
+from ._event_match import Matcher, Predicate, all_met
 from ._listeners import Listeners
 from ._message import Message
 from ._message_sinks import AsyncSinks
@@ -46,6 +48,8 @@ DEPTH_LIMIT = 32
 """How deep sync routes may trigger one another within one publication."""
 
 Receiver = Callable[[Message], Any]
+Meant = list[tuple[Matcher, Receiver]]
+"""Which messages, and who gets them."""
 
 _event_classes: set[type] = set()
 """The classes that ``is_event()`` has accepted."""
@@ -60,6 +64,83 @@ class Plan:
     observers: tuple[Receiver, ...] = ()
     triggers: tuple[Receiver, ...] = ()
     sinks: tuple[Receiver, ...] = ()
+
+
+class PlannedChain(Protocol):
+    """What planning needs from a chain; ``RouteRuntime`` documents it."""
+
+    route: Any
+
+    def receivers_of(self, cls: type) -> tuple[list[tuple[bool, Receiver]], Receiver | None]: ...
+
+
+class Plans(dict[type, Plan]):
+    """What a router's chains, observers and sinks do with a message, by the class of its event.
+
+    What depends only on that class is decided once, when it is looked up; a message then takes
+    plain function calls.  Whoever changes what they are made of calls ``clear()``.
+
+    Attributes:
+        chains: Returns the chains, in the order in which they were started.
+        before_rules: The observers called before the rules, and which messages they get.
+        observers: Those called after the rules.
+        sinks: The sinks.
+    """
+
+    def __init__(self, chains: Callable[[], Iterable[PlannedChain]]) -> None:
+        super().__init__()
+        self.chains = chains
+        self.before_rules: Meant = []
+        self.observers: Meant = []
+        self.sinks: Meant = []
+        self.is_closed = False
+
+    def close(self) -> None:
+        """Do nothing with any message from now on."""
+        self.is_closed = True
+        self.clear()
+
+    def __missing__(self, cls: type) -> Plan:
+        if self.is_closed:
+            return Plan()
+        plan = self[cls] = self._plan(cls)
+        if plan.triggers:  # plan now what may cut the runs, so that no cut waits for its plan
+            for chain in self.chains():
+                for rule in chain.route.rules:
+                    for other in (rule.matcher.types or ()) if rule.cuts else ():
+                        self[other]
+        return plan
+
+    def _plan(self, cls: type) -> Plan:
+        cuts: list[Receiver] = []
+        others: list[Receiver] = []
+        triggers: list[Receiver] = []
+        for chain in self.chains():
+            of_chain, trigger = chain.receivers_of(cls)
+            for is_cut, act in of_chain:
+                (cuts if is_cut else others).append(act)
+            triggers += [] if trigger is None else [trigger]
+        rules = (*_matching(self.before_rules, cls), *cuts, *others)
+        observers, sinks = _matching(self.observers, cls), _matching(self.sinks, cls)
+        return Plan(rules, tuple(observers), tuple(triggers), tuple(sinks))
+
+
+def _matching(entries: Meant, cls: type) -> list[Receiver]:
+    found: list[Receiver] = []
+    for meant, fn in entries:
+        checks = meant.for_class(cls)
+        if checks is not None:
+            found.append(_asked(fn, checks) if checks else fn)
+    return found
+
+
+def _asked(fn: Receiver, checks: tuple[Predicate, ...]) -> Receiver:
+    @wraps(fn)
+    def call_if_meant(message: Message) -> None:
+        if all_met(checks, message):
+            fn(message)
+
+    return call_if_meant
 
 
 class Dispatch:
@@ -117,7 +198,7 @@ class Dispatch:
 
     # --- the dispatch -------------------------------------------------------------------------
 
-    def publish(self, event: Any, source: str, run: Run | None) -> Message:
+    def publish(self, event: E, source: str, run: Run | None) -> Message[E]:
         """Dispatch an event now, for a run or for none; see the rules above.
 
         Raises:
@@ -144,6 +225,10 @@ class Dispatch:
             if self._is_due and not self._depth:
                 self._publication_over()
         return message
+
+    def publish_detached(self, event: E, source: str = "") -> Message[E]:
+        """Publish an event that belongs to no run, wherever this is called."""
+        return self.publish(event, source, None)
 
     def publish_value(self, source: str, value: Any, run: Run | None) -> None:
         """Publish what a stage gave: an event, or a message whose event is published again.

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import partial, wraps
+from functools import partial
 from typing import Any, TypedDict, Unpack
 
 import trio
 
 from ._chain_runtime import HANDLER_S, UNWIND_S, RouteRuntime
 from ._chain_types import E
-from ._dispatch import Dispatch, Plan, Receiver
+from ._dispatch import Dispatch, Plans, Receiver
 from ._errors import RouteDefinitionError
-from ._event_match import Matcher, Predicate, all_met, matcher
+from ._event_match import Matcher, matcher
 from ._message import Interruption, Message
 from ._message_sinks import SINK_LIMIT, QueuedSink
 from ._route import Route, new_route
@@ -22,15 +22,10 @@ from ._run import Run
 from ._run_context import CURRENT_RUN
 from ._run_outcome import Outcome, RouterStatistics, RouteVerdict
 from ._signatures import needs_function, needs_plain_function
-from .error_containment import as_error
 from .logs import get_logger
 from .service_nursery import open_service_nursery
 
 log = get_logger()
-
-
-Meant = list[tuple[Matcher, Receiver]]
-"""Which messages, and who gets them."""
 
 
 class Listening(TypedDict, total=False):
@@ -73,6 +68,8 @@ class Router:
         listeners: The functions called when something happens; set by ``listen()``.
         gate: Shut while a call is paused, so that nothing begins.
         async_sinks: The async sinks, and the runs whose messages wait for them.
+        publish_detached: Publishes an event that belongs to no run, wherever this is called; takes
+            the event and who publishes it, and returns the message.
         call_at: Calls a plain function at a time; takes a key, the time in seconds of trio's clock,
             and the function.  A second timer with the same key replaces the first; errors of the
             function are logged.
@@ -99,7 +96,8 @@ class Router:
         self.listeners = dispatch.listeners
         self.gate = dispatch.gate
         self.async_sinks = dispatch.async_sinks
-        # Bound directly: each cut sets a timer, and asks for what follows.
+        # Bound directly: a barge-in publishes, sets a timer, and asks for what follows.
+        self.publish_detached = dispatch.publish_detached
         self.call_at = dispatch.timers.set
         self.forget = dispatch.timers.cancel
         self.call_after = dispatch.call_after
@@ -253,10 +251,6 @@ class Router:
         """
         return self._dispatch.publish(event, source, run or CURRENT_RUN.get())
 
-    def publish_detached(self, event: Any, source: str = "") -> Message:
-        """Publish an event that belongs to no run, wherever this is called."""
-        return self._dispatch.publish(event, source, None)
-
     # --- listeners ----------------------------------------------------------------------------
 
     def listen(self, **listeners: Unpack[Listening]) -> None:
@@ -320,11 +314,9 @@ class Router:
                 given.update((message.id, message) for message in taken)
         for _, message in sorted(given.items()):
             for chain in self._all(target):
-                trigger = chain.route.trigger
-                checks = trigger.matcher.for_class(type(message.event))
-                if checks is None or chain.removed or chain.has_run_or_trigger(message):
-                    continue
-                _guarded(chain, trigger.written, checks, chain.trigger)(message)
+                _, trigger = chain.receivers_of(type(message.event))
+                if trigger is not None and not chain.has_run_or_trigger(message):
+                    trigger(message)
 
     def cut_all(
         self,
@@ -362,103 +354,6 @@ class Router:
         """Trigger nothing any more: all its tasks have ended."""
         self._dispatch.seal()
         self._plans.close()
-
-
-class Plans(dict[type, Plan]):
-    """What a router's chains, observers and sinks do with a message, by the class of its event.
-
-    What depends only on that class is decided once, when it is looked up; a message then takes
-    plain function calls.  Whoever changes what they are made of calls ``clear()``.
-
-    Attributes:
-        chains: Returns the chains, in the order in which they were started.
-        before_rules: The observers called before the rules, and which messages they get.
-        observers: Those called after the rules.
-        sinks: The sinks.
-    """
-
-    def __init__(self, chains: Callable[[], Iterable[RouteRuntime]]) -> None:
-        super().__init__()
-        self.chains = chains
-        self.before_rules: Meant = []
-        self.observers: Meant = []
-        self.sinks: Meant = []
-        self.is_closed = False
-
-    def close(self) -> None:
-        """Do nothing with any message from now on."""
-        self.is_closed = True
-        self.clear()
-
-    def __missing__(self, cls: type) -> Plan:
-        if self.is_closed:
-            return Plan()
-        plan = self[cls] = self._plan(cls)
-        if plan.triggers:  # plan now what may cut the runs, so that no cut waits for its plan
-            for chain in self.chains():
-                for rule in chain.route.rules:
-                    for other in (rule.matcher.types or ()) if rule.cuts else ():
-                        self[other]
-        return plan
-
-    def _plan(self, cls: type) -> Plan:
-        cuts: list[Receiver] = []
-        others: list[Receiver] = []
-        triggers: list[Receiver] = []
-        for chain in self.chains():
-            for rule in chain.route.rules:
-                checks = rule.matcher.for_class(cls)
-                if checks is not None:
-                    act = _guarded(chain, rule.written, checks, partial(rule.apply, chain))
-                    (cuts if rule.cuts else others).append(act)
-            trigger = chain.route.trigger
-            if not chain.removed and chain.route.stages:
-                checks = trigger.matcher.for_class(cls)
-                if checks is not None:
-                    triggers.append(_guarded(chain, trigger.written, checks, chain.trigger))
-        rules = (*_matching(self.before_rules, cls), *cuts, *others)
-        observers, sinks = _matching(self.observers, cls), _matching(self.sinks, cls)
-        return Plan(rules, tuple(observers), tuple(triggers), tuple(sinks))
-
-
-def _guarded(
-    chain: RouteRuntime, what: str, checks: tuple[Predicate, ...], act: Receiver
-) -> Receiver:
-    """Return what acts on a message that meets all conditions; errors of these are reported."""
-    if not checks:
-        return act
-    check = checks[0] if len(checks) == 1 else partial(all_met, checks)
-
-    def act_if_meant(message: Message) -> None:
-        try:
-            meant = check(message)
-        except BaseException as error:  # noqa: ASYNC103, BLE001 - a fault of the chain, reported
-            chain.failed(None, what, as_error(error))
-            return  # noqa: ASYNC104 - see as_error()
-        if chain.failures.withheld:
-            chain.failures.works(what)
-        if meant:
-            act(message)
-
-    return act_if_meant
-
-
-def _matching(entries: Meant, cls: type) -> list[Receiver]:
-    found: list[Receiver] = []
-    for meant, fn in entries:
-        checks = meant.for_class(cls)
-        if checks is not None:
-            found.append(_asked(fn, checks) if checks else fn)
-    return found
-
-
-def _asked(fn: Receiver, checks: tuple[Predicate, ...]) -> Receiver:
-    @wraps(fn)
-    def call_if_meant(message: Message) -> None:
-        if all_met(checks, message):
-            fn(message)
-
-    return call_if_meant
 
 
 @asynccontextmanager
