@@ -397,6 +397,10 @@ class OpenAnswers:
                 return self.of(run)
         return None
 
+    def of_tool(self, message: Message, run: Run | None) -> Answer | None:
+        """Return the answer whose tool a message is about, given the tool's run."""
+        return self.of(run) or self.cut_by_itself(message)
+
     def is_begun_by(self, answer: Answer, cause: Message | None) -> bool:
         """Whether an answer's own first words cut it; then it ends once they are heard."""
         if cause is None or answer.generated or not isinstance(cause.event, AgentResponse):

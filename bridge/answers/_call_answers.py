@@ -66,7 +66,7 @@ class CallAnswers:
         answer_of: Returns the unfinished answer that a run works on; ``None`` for none.
         newest_answer_of: Returns the newest answer of some agents that is neither over nor cut;
             ``None`` for none.
-        answer_cut_by_itself: Returns the answer whose chain published a message that cut it.
+        answer_of_tool: Returns the answer whose tool a message is about, given the tool's run.
         memory: Writes them to the history.
         audio: What of them is being played.
         playout: Plays it.
@@ -111,7 +111,7 @@ class CallAnswers:
         self._answers = OpenAnswers(router, after=context.history.last_answer)
         self.answer_of = self._answers.of
         self.newest_answer_of = self._answers.newest_of
-        self.answer_cut_by_itself = self._answers.cut_by_itself
+        self.answer_of_tool = self._answers.of_tool
         self.cuts = CutRecords(context, self._answers, directive_of)
         self._background = BackgroundAnswers(
             context, delivery, self._answers, playout, self._publish_move, self._end_moving

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bargein.routes import Interruption, Message, Route, Run
+from bargein.routes import Interruption, Route, Run
 
 from ..agents._agent_status import AgentStatus
 from ..agents._chain_warnings import ChainCheck
 from ..agents._early_words import EarlyWords
 from ..agents._handoff import Handoff
-from ..answers._answer import Answer, FixedText
+from ..answers._answer import FixedText
 from ..answers._call_answers import CallAnswers
 from ..answers._goodbye import Goodbye
 from ..answers._history_writer import HistoryListener, StepKeeper
@@ -87,13 +87,10 @@ class CallParts:
         )
         self._chain_check = ChainCheck(router, context.floor)
         self.early_words = EarlyWords(context)
-        HistoryListener(context, self.answers.advance, self._answer_of_tool)
+        HistoryListener(context, self.answers.advance, self.answers.answer_of_tool)
         Handoff(context, self.questions, self.answers.answer_of, self.answers.floor_moved)
         Goodbye(context, self.answers, end)
         SilentAnswers(context, self.answers)
-
-    def _answer_of_tool(self, message: Message, run: Run | None) -> Answer | None:
-        return self.answers.answer_of(run) or self.answers.answer_cut_by_itself(message)
 
     def _run_started(self, run: Run, route: Route) -> None:
         self.answers.run_started(run)

@@ -31,12 +31,17 @@ class OpenQuestion(Generic[Q, A]):
 
 
 class OpenQuestions(Generic[Q, A]):
-    """The open questions by their ids; each gets exactly one answer."""
+    """The open questions by their ids; each gets exactly one answer.
 
-    __slots__ = ("_open",)
+    Attributes:
+        count: Returns how many there are.
+    """
+
+    __slots__ = ("_open", "count")
 
     def __init__(self) -> None:
         self._open: dict[str, OpenQuestion[Q, A]] = {}
+        self.count = self._open.__len__
 
     @property
     def pending(self) -> tuple[Q, ...]:
