@@ -83,6 +83,11 @@ class PermissionRequested(Event):
     by: Literal["caller", "operator"] = "caller"
     """Who is asked; the caller is never told of a question to the operator."""
 
+    @property
+    def for_operator(self) -> bool:
+        """Whether callers of a server do not see it."""
+        return self.by == "operator"
+
 
 class PermissionAnswered(Event):
     """A permission question is closed."""
@@ -96,6 +101,11 @@ class PermissionAnswered(Event):
     """Whether the answer applies to further calls of the tool in this conversation."""
     by: Literal["caller", "operator"] = "caller"
     """Who was asked."""
+
+    @property
+    def for_operator(self) -> bool:
+        """Whether callers of a server do not see it."""
+        return self.by == "operator"
 
 
 class QuestionAsked(Event):

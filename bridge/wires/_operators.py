@@ -21,16 +21,7 @@ from bargein.routes import Message
 from bargein.routes.logs import get_logger
 
 from ..control._tool_permissions import PermissionQuestion, PermissionVerdict
-from ..events import (
-    JobAnnounced,
-    JobFinished,
-    PermissionAnswered,
-    PermissionRequested,
-    ToolCall,
-    ToolOutput,
-    ToolProgress,
-    ToolResult,
-)
+from ..events import PermissionAnswered, PermissionRequested
 from ..protocol._event_json import brief
 from ..protocol._message_base import JsonObject, NativeMessage
 from ..protocol._outbox import Outbox
@@ -310,18 +301,6 @@ def _shown_to_operators(call: Call, question: PermissionQuestion) -> str:
         log.exception("operator_question_not_shown", call_id=call.call_id, tool=question.name)
         call.permissions.respond(question.id, allow=False)
         return ""
-
-
-def is_operators(event: object) -> bool:
-    """Whether an event is only for operators: their questions, their answers and their tools."""
-    match event:
-        case PermissionRequested(by="operator") | PermissionAnswered(by="operator"):
-            return True
-        case ToolCall() | ToolProgress() | ToolOutput() | ToolResult():
-            return event.for_operator
-        case JobFinished() | JobAnnounced():
-            return event.for_operator
-    return False
 
 
 def _question_message(call: Call, question: PermissionQuestion) -> OperatorQuestion:

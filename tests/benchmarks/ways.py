@@ -358,9 +358,9 @@ def rows(size: Size) -> list[Row]:
         _row("a tool call, from what is asked to its result", tools, 326),
         _row("a frame of the caller", [min(frames)], 19),
         _row("one that completes a window", frames, 40),
-        _files("a text token", text.marked[TOKEN][1:], 20),
-        _files("a barge-in of a voice that lasts", cleared, 31),
-        _files("a tool call, to the next request", text.marked[TOOL], 64),
+        _files("a text token", text.marked[TOKEN][1:], 19),
+        _files("a barge-in of a voice that lasts", cleared, 28),
+        _files("a tool call, to the next request", text.marked[TOOL], 62),
         _files("a window of the caller", audio.below(*FRAME), 22),
     ]
 

@@ -28,7 +28,6 @@ from ...events import AgentAudio, UserAudio
 from ...protocol import Seen, Watch, Watching
 from ...protocol._event_json import compact, without_words
 from ...protocol._watch_messages import WatchLevel
-from .._operators import is_operators
 
 if TYPE_CHECKING:
     from bargein.routes import Route, RouteVerdict
@@ -151,7 +150,7 @@ class Watcher:
                 self._note(message)
 
     def _happened(self, message: Message) -> None:
-        if self._is_on and not is_operators(message.event):
+        if self._is_on and not getattr(message.event, "for_operator", False):
             self._note_causes()
             if message.id not in self._noted:
                 self._note(message)
@@ -159,7 +158,7 @@ class Watcher:
     def _decided(
         self, route: Route, message: Message, verdict: RouteVerdict, why: str, run: int
     ) -> None:
-        if isinstance(message.event, _NOT_SEEN) or is_operators(message.event):
+        if not _is_seen(message):
             return
         now_s = trio.current_time()
         self._note_causes()  # rules act before sinks get the message
@@ -229,4 +228,5 @@ class Watcher:
 
 
 def _is_seen(message: Message) -> bool:
-    return not isinstance(message.event, _NOT_SEEN) and not is_operators(message.event)
+    event = message.event
+    return not (isinstance(event, _NOT_SEEN) or getattr(event, "for_operator", False))

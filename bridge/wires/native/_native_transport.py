@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any, assert_never, final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, assert_never, final
 
+import trio
 from pydantic_core import PydanticSerializationError
 
 from bargein.routes import Event, Message, alias_of
@@ -63,6 +66,7 @@ from ...protocol import (
     ProtocolViolationError,
     Resume,
     ServerMessage,
+    Spoken,
     State,
     Stop,
     Talk,
@@ -79,8 +83,6 @@ from ...protocol._reconnect_backlog import Backlog
 from ...protocol._watch_messages import WatchLevel
 from ...validation.foreign_data import showable
 from .._metrics import Metrics
-from .._operators import is_operators
-from ._batched_words import BatchedWords
 from ._call_watcher import Watcher
 from ._remote_handle import RemoteHandle
 
@@ -92,6 +94,14 @@ FRAME_BYTES = 640
 
 SOUND = "sound"
 """The reason of the hold while the client's loudspeaker stands still."""
+
+WORDS_EVERY_S = 0.1
+"""The minimum of seconds between two messages with words of one kind.  People hear three words a
+second; a model writes thirty to a hundred pieces, which a text-only call sends twice."""
+
+CallAt = Callable[[object, float, Callable[[], None]], None]
+"""Calls a function at a time: ``Router.call_at``."""
+
 
 log = get_logger()
 
@@ -372,6 +382,80 @@ class NativeTransport:
         call.report_playback(report.utterance, report.played_ms, report.kind)
 
 
+@dataclass(slots=True)
+class _UnsentWords:
+    """Unsent words of one kind and one utterance."""
+
+    text: str = ""
+    utterance: int | None = None
+
+
+@final
+class BatchedWords:
+    """The agent's words on their way to the client, in few messages.
+
+    Rules:
+    1. The first words after a pause are sent at once; those that follow within ``WORDS_EVERY_S``
+       wait, and share a message: no reader notices the delay.
+    2. Words are sent as generated before they are sent as heard.
+    3. Every other message is sent after the words that came before it: at a cut, an end or a change
+       of state, the client has every word.
+    """
+
+    __slots__ = ("_call_at", "_enqueue", "_generated", "_heard", "_sent_at_s")
+
+    def __init__(self, enqueue: Callable[[Transcript | Spoken], None]) -> None:
+        """Start without words.
+
+        Args:
+            enqueue: Queues a message for the client.
+        """
+        self._enqueue = enqueue
+        self._call_at: CallAt | None = None
+        self._generated = _UnsentWords()
+        self._heard = _UnsentWords()
+        self._sent_at_s = -math.inf
+
+    def attached(self, call_at: CallAt) -> None:
+        """Keep the timer of the call; before that, words are sent at once."""
+        self._call_at = call_at
+
+    def add(self, kind: Literal["generated", "heard"], utterance: int | None, text: str) -> None:
+        """Send words of the agent, now or together with those that follow.
+
+        Args:
+            kind: What happened to them.
+            utterance: Its number; ``None`` if the words belong to no utterance.
+            text: The words.
+        """
+        words = self._generated if kind == "generated" else self._heard
+        if words.text and words.utterance != utterance:
+            self.flush()
+        nothing_waited = not (self._generated.text or self._heard.text)
+        words.utterance = utterance
+        words.text += text
+        due_s = self._sent_at_s + WORDS_EVERY_S
+        if self._call_at is None or trio.current_time() >= due_s:
+            self.flush()
+        elif nothing_waited:
+            self._call_at(self, due_s, self.flush)
+
+    def flush(self) -> None:
+        """Send all waiting words."""
+        generated, heard = self._generated, self._heard
+        if not (generated.text or heard.text):
+            return
+        self._sent_at_s = trio.current_time()
+        if text := generated.text:
+            generated.text = ""
+            utterance = generated.utterance
+            self._enqueue(Transcript(role="agent", text=text, final=True, utterance=utterance))
+        if text := heard.text:
+            heard.text = ""
+            assert heard.utterance is not None  # only an utterance is heard
+            self._enqueue(Spoken(utterance=heard.utterance, text=text))
+
+
 def _wire_message(event: object) -> ServerMessage | None:
     match event:
         case StateChanged(state=state, number=number):
@@ -380,8 +464,8 @@ def _wire_message(event: object) -> ServerMessage | None:
             return None  # play() sends audio; the others are between the call and its voice
         case VoiceWords() | TurnLikelyOver():
             return None  # words that may not become a turn; clients that may see them use `watch`
-        case _ if is_operators(event):
-            return None  # see _operators.py
+        case _ if getattr(event, "for_operator", False):
+            return None
         case CallEnded():
             return None  # `ended` is the last message: the session sends it
         case UserTranscriptionReceived(content=text, final=final, language=language):
