@@ -82,18 +82,25 @@ class Plans(dict[type, Plan]):
 
     Attributes:
         chains: Returns the chains, in the order in which they were started.
-        before_rules: The observers called before the rules, and which messages they get.
-        observers: Those called after the rules.
-        sinks: The sinks.
     """
 
     def __init__(self, chains: Callable[[], Iterable[PlannedChain]]) -> None:
         super().__init__()
         self.chains = chains
-        self.before_rules: Meant = []
-        self.observers: Meant = []
-        self.sinks: Meant = []
+        self._before_rules: Meant = []
+        self._observers: Meant = []
+        self._sinks: Meant = []
         self.is_closed = False
+
+    def add_observer(self, meant: Matcher, fn: Receiver, *, before_rules: bool) -> None:
+        """Give an observer the messages that are meant."""
+        (self._before_rules if before_rules else self._observers).append((meant, fn))
+        self.clear()
+
+    def add_sink(self, meant: Matcher, fn: Receiver) -> None:
+        """Give a sink the messages that are meant."""
+        self._sinks.append((meant, fn))
+        self.clear()
 
     def close(self) -> None:
         """Do nothing with any message from now on."""
@@ -120,8 +127,8 @@ class Plans(dict[type, Plan]):
             for is_cut, act in of_chain:
                 (cuts if is_cut else others).append(act)
             triggers += [] if trigger is None else [trigger]
-        rules = (*_matching(self.before_rules, cls), *cuts, *others)
-        observers, sinks = _matching(self.observers, cls), _matching(self.sinks, cls)
+        rules = (*_matching(self._before_rules, cls), *cuts, *others)
+        observers, sinks = _matching(self._observers, cls), _matching(self._sinks, cls)
         return Plan(rules, tuple(observers), tuple(triggers), tuple(sinks))
 
 

@@ -212,7 +212,6 @@ class StageWaits:
 
         Args:
             wait: What to await; called again if a stage's scope cancelled it.
-            *args: Its arguments.
         """
         while True:
             try:

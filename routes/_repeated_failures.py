@@ -53,7 +53,6 @@ class Failures:
         """Return whether to report a failure; a repeated one is only counted.
 
         Args:
-            stage: What failed.
             error: What it raised; its class identifies the failure, its text does not.
             run: The number of the failed run; every error of a run is reported.  0 for none.
         """

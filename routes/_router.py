@@ -168,9 +168,7 @@ class Router:
         needs_plain_function(fn, "observe()")
         if before_rules:
             fn = partial(self._dispatch.failing.observe, fn)
-        entries = self._plans.before_rules if before_rules else self._plans.observers
-        entries.append((matcher(event, "observe()"), fn))
-        self._plans.clear()
+        self._plans.add_observer(matcher(event, "observe()"), fn, before_rules=before_rules)
 
     def add_sink(
         self,
@@ -202,8 +200,7 @@ class Router:
         meant = Matcher((object,)) if event is None else matcher(event, "add_sink()")
         if unless:
             meant = replace(meant, unless=unless)
-        self._plans.sinks.append((meant, queued or fn))
-        self._plans.clear()
+        self._plans.add_sink(meant, queued or fn)
         return queued
 
     @property

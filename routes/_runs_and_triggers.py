@@ -81,7 +81,6 @@ class ChainRuns:
             del self.background[run]
 
     def move_to_background(self, run: Run) -> bool:
-        """Move a run to the background, and return whether it was active."""
         if run not in self.active:
             return False
         del self.active[run]

@@ -308,7 +308,6 @@ class StageTask:
 
         Args:
             upstream: The values of the earlier stages.
-            run: The run of the stages.
             ahead: How many values they may be ahead; 0 produces each value on demand.
         """
         # The sender holds one value besides those in the channel.
@@ -409,7 +408,6 @@ async def carry_out(pipeline: Pipeline, run: Run, value: Any, pending: Pending |
 
     Args:
         pipeline: The stages of its chain.
-        run: The run.
         value: The result of the sync stages before them; ``NOT_YET`` if these have not finished.
         pending: What a sync stage returned that must be awaited or iterated first, if any.
 
