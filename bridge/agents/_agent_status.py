@@ -59,7 +59,6 @@ class AgentStatus:
 
     @property
     def state(self) -> CallState:
-        """The state of the call."""
         return self._state.current()
 
     @property

@@ -51,7 +51,6 @@ class Bridges(Generic[B]):
 
     @property
     def all(self) -> tuple[B, ...]:
-        """All of them."""
         return tuple(self._by_name.values())
 
     @property
@@ -67,7 +66,6 @@ class Bridges(Generic[B]):
         Args:
             node: The node; ``None`` always gets a new bridge.
             name: The requested name; ``None`` for any.
-            is_agent: Whether the bridge is an agent's.
 
         Raises:
             TypeError: The name is not a string, or the node is a class or a name.

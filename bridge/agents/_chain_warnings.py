@@ -60,7 +60,6 @@ class ChainCheck:
         """Check the chains of a router.
 
         Args:
-            router: The call's.
             floor: Says who the agents are, and which of them is heard.
         """
         self._router = router

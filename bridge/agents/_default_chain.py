@@ -23,7 +23,6 @@ def check_generates(node: object, verb: str) -> None:
     """Check that a node can answer.
 
     Args:
-        node: The node.
         verb: The method of the call that gets it.
 
     Raises:
@@ -47,7 +46,6 @@ def check_answers_once(
 
     Args:
         name: The bridge of the node.
-        node: The node.
         answering: The bridges that had this chain before; gets this one.
         router: The call's; a bridge that has left the call has no chains in it.
         verb: The method of the call that gets the node.

@@ -38,9 +38,7 @@ class Handoff:
         """Listen for ``AgentHandoff``.
 
         Args:
-            context: The call's.
             questions: Closes the questions of an agent that loses the floor.
-            answer_of: Returns the answer that a run works on.
             moved: Called once another agent has the floor, before its chains get the event.
         """
         self._router = context.router

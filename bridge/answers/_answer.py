@@ -96,7 +96,6 @@ class Answer:
         An answer that was cut keeps its phase.
 
         Args:
-            phase: What it is doing.
             label: The same, in a few words for a person.
             step: Whether this starts its next step.
         """
@@ -282,7 +281,6 @@ class Answer:
 
     @property
     def is_heard_whole(self) -> bool:
-        """Whether all its words were heard."""
         return all(utterance.is_heard_whole for utterance in self.utterances)
 
     @property
@@ -481,7 +479,6 @@ def verb_of(cause: Message | None) -> Verb:
 
 
 def end_of(answer: Answer, outcome: Outcome) -> AnswerEnded:
-    """Return the event for the end of an answer."""
     return AnswerEnded(
         answer=answer.number,
         agent=answer.agent,

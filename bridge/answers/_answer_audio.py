@@ -44,7 +44,6 @@ class PlayoutEvents:
         """Publish to a router.
 
         Args:
-            router: The call's.
             memory: Writes what was heard to the history.
             settled: Called with each utterance that will not change any more.
         """
@@ -144,8 +143,6 @@ class AnswerAudio:
         """Start silent.
 
         Args:
-            context: The call's.
-            transport: The caller's side.
             memory: Writes what was heard to the history.
             settled: Called with each utterance that will not change any more.
             is_generating: Whether the agent with the floor is working on an answer.
@@ -197,11 +194,7 @@ class AnswerAudio:
             self._holding.hold(reason)
 
     def player_number(self, utterance: int) -> int:
-        """Return the number under which the player has an utterance now; for transports.
-
-        Args:
-            utterance: The number of the utterance, as in events.
-        """
+        """Return the number under which the player has an utterance now; for transports."""
         found = self.utterance(utterance)
         return utterance if found is None else found.play_number
 

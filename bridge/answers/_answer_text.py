@@ -131,7 +131,6 @@ class AnswerText:
         """Take back the last text of an answer, if none of its audio was sent to the caller.
 
         Args:
-            answer: The answer, which continues.
             text: The text; what is said from now on replaces it.
 
         Returns:

@@ -50,7 +50,6 @@ class BackgroundAnswer:
 
         Args:
             answer: The answer; its runs were moved to the background.
-            on_end: Called once with the result.
         """
         self.answer = answer
         self.policy: PolicyKind = "cancel"
@@ -157,11 +156,8 @@ class BackgroundAnswers:
         """Start without background answers.
 
         Args:
-            context: The call's.
             delivery: Delivers the results.
             answers: The answers that are not over.
-            playout: What is said.
-            publish_ended: Publishes that an answer was moved to the background.
             stop: Ends an answer as cut.
         """
         self._context = context

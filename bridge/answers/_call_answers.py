@@ -90,8 +90,6 @@ class CallAnswers:
         """Start without answers.
 
         Args:
-            context: The call's.
-            transport: The caller's side.
             delivery: Delivers the results of background answers.
             interrupt: Cuts one answer, for its handle.
             directive_of: Returns what a model is told to do after a verb cut an answer.

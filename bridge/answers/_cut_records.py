@@ -41,8 +41,6 @@ class CutRecords:
         """Start without a cut.
 
         Args:
-            context: The call's.
-            answers: The answers that can be cut.
             directive_of: Returns what a model is told to do after a verb cut an answer.
         """
         self._directive_of = directive_of

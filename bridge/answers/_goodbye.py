@@ -31,13 +31,7 @@ class Goodbye:
     def __init__(
         self, context: CallContext, answers: CallAnswers, end: Callable[[str], None]
     ) -> None:
-        """Listen for ``EndCall``.
-
-        Args:
-            context: The call's.
-            answers: What is said in the call.
-            end: Ends the call, for a reason.
-        """
+        """Listen for ``EndCall``."""
         self._context = context
         self._answers = answers
         self._end = end

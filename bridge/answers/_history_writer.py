@@ -29,7 +29,6 @@ class HistoryWriter:
         """Start without answers.
 
         Args:
-            history: The call's.
             advance: Updates what was said and heard until now, and calls ``write()``.
         """
         self._history = history
@@ -100,7 +99,6 @@ class HistoryListener:
         """Listen to a call.
 
         Args:
-            context: The call's.
             advance: Writes the text said so far.
             answer_of: Returns the answer whose tool a message is about, given the tool's run.
         """

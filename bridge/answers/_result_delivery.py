@@ -40,10 +40,6 @@ class Delivery:
 
         The agent with the floor reports it by itself, except that of a stopped job, which is only
         written to the history.
-
-        Args:
-            result: The result.
-            ended: How the job ended.
         """
         finished = JobFinished(
             id=result.id,

@@ -40,12 +40,7 @@ class SilentAnswers:
     __slots__ = ("_answers", "_apology")
 
     def __init__(self, context: CallContext, answers: CallAnswers) -> None:
-        """Watch the answers of a call.
-
-        Args:
-            context: The call's.
-            answers: Its answers.
-        """
+        """Watch the answers of a call."""
         self._answers = answers
         self._apology = language(context.language).apology
         silent = [AgentStaysSilent, EndCall, TransferCall, AgentHandoff]
@@ -107,11 +102,8 @@ def say_not_understood(
     A sound without words that interrupted nothing, such as a cough, gets no answer.
 
     Args:
-        router: The call's.
         texts: One for each time in a row; after the last one the agent says nothing until it
             understands a word.
-        state: Returns what the call is doing now.
-        say: Says a text.
     """
     in_a_row = 0
 

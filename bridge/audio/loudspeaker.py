@@ -59,7 +59,6 @@ class JitterBuffer:
 
         Args:
             dry_s: When it had run out.
-            now_s: The time.
         """
         if now_s - dry_s > LONGEST_GAP_S:
             return
@@ -114,7 +113,6 @@ class Loudspeaker:
         """Start silent.
 
         Args:
-            sample_rate_hz: The rate of all audio.
             buffer_s: Seconds between the first piece of an utterance and its first sound, and
                 again after an underrun; it grows to 0.3 s on a line whose audio comes late.
             keep_s: How many seconds of audio to keep; what was heard before is forgotten, but
@@ -144,7 +142,6 @@ class Loudspeaker:
         Args:
             utterance: Its utterance; audio at or below the fence is dropped.
             pcm: PCM16 little-endian mono, any even length.
-            now_s: The time.
         """
         if self._fence.drops(utterance):
             self.dropped_bytes += len(pcm)

@@ -127,7 +127,6 @@ class Player:
 
         Args:
             samples: How many samples.
-            now_s: The time.
             heard_s: When the first of them will be heard.
         """
         with self._lock:

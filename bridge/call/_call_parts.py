@@ -42,13 +42,7 @@ class CallParts:
     def __init__(
         self, context: CallContext, transport: TransportGuard, *, end: Callable[[str], None]
     ) -> None:
-        """Make the parts, and let them listen.
-
-        Args:
-            context: What they share.
-            transport: The caller's side.
-            end: Ends the call, for a reason.
-        """
+        """Make the parts, and let them listen."""
         router = context.router
         self.context = context
         # The first sink, so that the caller's side gets an event before its consequences.

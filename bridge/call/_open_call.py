@@ -41,8 +41,6 @@ async def open_bare_call(
     Args:
         transport: The caller's side; its method ``attached(call)``, if it has one, is called before
             the first event.
-        call_id: The id of the call in logs.
-        caller: Who calls.
         history: What was said earlier in the same conversation; ``None`` for nothing.
         conversation: Names the conversation in the conversation store.
         request: How a client of the server requested it.

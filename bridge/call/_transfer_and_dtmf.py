@@ -104,7 +104,6 @@ class CallActions:
         """Listen for requests.
 
         Args:
-            router: The call's.
             transport: The caller's side; what it can do is looked up here, once.
             ended: Set once the call is over; nothing is executed after that.
         """

@@ -27,7 +27,6 @@ class MessageRecord:
         """Begin with the first message.
 
         Args:
-            hello: That message.
             keep_last: How many messages and pieces of audio to keep; ``None`` keeps all.
             keep_bytes: How many bytes of messages to keep, as they were on the wire, even if nobody
                 has seen them; ``None`` for no limit.  The last one is always kept.

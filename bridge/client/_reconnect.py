@@ -37,7 +37,6 @@ class ReconnectingLine:
         """Start with a connection.
 
         Args:
-            outbox: The outbox of that connection.
             greeting: The server's first message on it.
         """
         self.resumes = 0

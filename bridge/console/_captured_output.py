@@ -80,7 +80,6 @@ def log_to(
     """Send all logs of the process to a file, and show its warnings.
 
     Args:
-        log: The file.
         level: The lowest level that is written.
         pii: Whether keys that start with ``pii_`` are written.
         show: Called on the event loop with warnings and errors, without private data.
@@ -154,7 +153,6 @@ def stray_output(log: TextIO, show: Callable[[ConsoleLine], None]) -> Iterator[N
     What Python code prints is shown line by line; what libraries write past Python goes to the log.
 
     Args:
-        log: A file.
         show: Shows a line; called on the event loop.
     """
     token = trio.lowlevel.current_trio_token()

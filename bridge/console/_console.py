@@ -87,7 +87,6 @@ class Console:
     # --- what is shown --------------------------------------------------------------------------
 
     def show_event(self, message: Message) -> None:
-        """Show an event that reached the caller."""
         self._narrator.narrate(message.event)
         if isinstance(message.event, InputReturned):
             self._editor.replace(" ".join(filter(None, (self._editor.text, message.event.content))))
@@ -179,7 +178,6 @@ class Console:
         """Run the conversation.
 
         Args:
-            session: Opens the call.
             log: Gets what libraries write past Python.
         """
         self._token = trio.lowlevel.current_trio_token()

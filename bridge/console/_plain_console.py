@@ -72,7 +72,6 @@ class PlainConsole:
     # --- what is shown --------------------------------------------------------------------------
 
     def show_event(self, message: Message) -> None:
-        """Show an event that reached the caller."""
         if self._as_json:
             self._print_json(message)
         self._narrator.narrate(message.event)

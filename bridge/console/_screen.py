@@ -126,7 +126,6 @@ def frame_of(live: LivePart, width: int, height: int) -> Frame:
     """Return the live part as rows that fit the window.
 
     Args:
-        live: What it shows.
         width: Columns, at least 4.
         height: Rows, at least 1.  The row with the cursor is always shown; then the status,
             then the lines nearest to the entry.
@@ -179,7 +178,6 @@ class ScreenPainter:
 
         Args:
             color: Whether rows have colour.
-            encoding: The encoding of the terminal.
         """
         self._color = color
         self._encoding = encoding

@@ -18,11 +18,7 @@ of its own gets 4 s to stop."""
 
 @contextmanager
 def restored_at_quit(give_back: Callable[[], None]) -> Iterator[None]:
-    """End at once at Ctrl+backslash, as is the default, but restore the terminal first.
-
-    Args:
-        give_back: Restores the terminal.
-    """
+    """End at once at Ctrl+backslash, as is the default, but restore the terminal first."""
 
     def quit_now(number: int, frame: FrameType | None) -> None:
         give_back()

@@ -124,7 +124,6 @@ def receipt_line(receipt: Receipt, now_s: float) -> ConsoleLine:
     """Return a line on what a verb did, with the tools that it stopped or did not stop.
 
     Args:
-        receipt: The verb's receipt.
         now_s: The time, in seconds of trio's clock.
     """
     if not receipt.accepted:

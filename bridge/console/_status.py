@@ -27,7 +27,6 @@ def status_line(now: Snapshot, note: str = "") -> str:
     """Return what the agent is doing, in one line.
 
     Args:
-        now: A snapshot of the call.
         note: A note to add; empty for none.
     """
     parts = [state_words(now.state)]

@@ -69,7 +69,6 @@ class TypedInput:
         """Start without input.
 
         Args:
-            call: The call.
             display: Shows the results.
             is_ready: Whether the agent listens yet.
             by_pipe: Whether input comes from a program or a file; then a queued line may answer a
@@ -129,7 +128,6 @@ class TypedInput:
 
     @property
     def questions(self) -> tuple[PermissionRequested, ...]:
-        """The open permission questions."""
         return self._handle.snapshot().permissions
 
     @property
@@ -176,7 +174,6 @@ class TypedInput:
     # --- implementation -------------------------------------------------------------------------
 
     def _command(self, entry: str) -> bool:
-        """Execute an entry if it is a command; return whether it was one."""
         command = read_command(entry)
         if isinstance(command, str):
             self._display.show(ConsoleLine(command, "warn", "! "))
@@ -342,9 +339,6 @@ ANSWERS = {
 
 def permission_answer(entry: str) -> tuple[bool, bool] | None:
     """Return whether the tool may run, and whether to remember that.
-
-    Args:
-        entry: What was typed.
 
     Returns:
         ``None`` if the entry is not an answer.

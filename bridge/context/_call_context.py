@@ -95,8 +95,6 @@ class CallContext:
         """Start a task that ends with the call.
 
         Args:
-            fn: What it runs.
-            *args: Its arguments.
             name: Its name for people; empty for that of the function.
         """
         self.router.nursery.start_soon(fn, *args, name=name or None)

@@ -141,7 +141,6 @@ class RunningTools:
         """Add a tool that starts, or asks for permission.
 
         Args:
-            work: The tool.
             quietly: Whether to announce nothing, because its start or its question will.
         """
         self._works[work] = None

@@ -129,7 +129,6 @@ illegal_steps: deque[IllegalStepError] = deque(maxlen=16)
 
 
 def find(now: StateKeeper) -> CallState:
-    """Return the state of a call."""
     phase: AnswerPhase | None = None
     for state, row in TABLE.items():
         if row.phase is not None:

@@ -27,7 +27,6 @@ def is_never_mind(text: str, phrases: AnswerPhrases) -> bool:
 
     Args:
         text: The whole answer; "Oh, never mind, thanks." counts, "never mind the price" does not.
-        phrases: The phrases of the caller's language.
     """
     words, polite = _words(text), _each_word(phrases.polite)
     meant = [_words(phrase) for phrase in phrases.never_mind]

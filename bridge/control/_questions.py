@@ -129,12 +129,7 @@ class Questions:
     )  # fmt: skip
 
     def __init__(self, context: CallContext, answers: CallAnswers) -> None:
-        """Start without questions.
-
-        Args:
-            context: The call's.
-            answers: Says the questions.
-        """
+        """Start without questions."""
         self._context = context
         self._router = context.router
         self._answers = answers
@@ -203,8 +198,6 @@ class Questions:
         Cancelling this withdraws the question.
 
         Args:
-            call_id: The id of the tool call.
-            name: The tool.
             text: What the agent says.
             choices: What the answer is matched with; empty for a free answer.
             timeout_s: Seconds of silence until the timeout; ``None`` for no limit.

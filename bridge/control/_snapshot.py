@@ -78,9 +78,7 @@ def snapshot_at(
         now_s: The time, in seconds of trio's clock.
         state: The state at that time, which may not be published yet.
         keeper: The published state, the answers and the verbs of the call.
-        work: The running tools.
         permissions: The permission questions of tools.
-        questions: The questions of tools to the caller.
     """
     answer = keeper.control.target()
     since_s = keeper.since_s if state == keeper.state else now_s

@@ -81,11 +81,8 @@ class Permissions:
         run that was cut asks no further question.  Cancelling this withdraws the question.
 
         Args:
-            id: The id of the tool's call.
-            name: The tool.
             arguments: What it would be called with; shown to whoever answers.
             run: The run that wants it; ``None`` for a background job.
-            by: Who is asked.
 
         Raises:
             ValueError: A question with this id is open.
@@ -115,7 +112,6 @@ class Permissions:
         """Answer a question.
 
         Args:
-            id: The id of the tool's call.
             allow: Whether it may run.
             remember: Whether the answer applies to all further calls of that tool in this
                 conversation, except by background jobs.

@@ -72,12 +72,8 @@ class VerbExecution:
         """Listen for verbs.
 
         Args:
-            context: The call's.
-            answers: What is said in the call.
-            questions: The questions of tools to the caller.
             why_not: Returns why a verb would do nothing now; empty if it would do something.
             settle_state: Publishes the current state.
-            end: Ends the call, for a reason.
         """
         self._context = context
         self._answers = answers
@@ -165,9 +161,7 @@ class VerbExecution:
         """Use a verb now, and return its receipt.
 
         Args:
-            verb: The verb.
             text: The instruction of ``redirect``, or the note of ``resume``.
-            source: Who uses it.
 
         Raises:
             ValueError: There is no such verb.
@@ -272,7 +266,6 @@ class VerbExecution:
         """Return in one line, for a person, what a verb would do now.
 
         Args:
-            verb: The verb.
             for_caller: Whether to leave out the names of tools that ask the operator.
         """
         row, reason, targets = ROWS[verb], self._why_not(verb), self.targets

@@ -227,7 +227,6 @@ class VerbUse:
         """Cut what the agent that has the floor does, and the tools that an earlier cut left.
 
         Args:
-            message: The message that requested the verb.
             background: Whether to cut what works in the background, too.
         """
         verb = self.receipt.verb

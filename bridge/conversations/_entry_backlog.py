@@ -50,7 +50,6 @@ class EntryBacklog:
 
         Args:
             index: Its index in the history; an earlier form of it is replaced.
-            entry: The entry.
         """
         size = _bytes_of(entry)
         total = self._bytes - self._sizes.get(index, 0) + size

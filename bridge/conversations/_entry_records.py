@@ -100,7 +100,6 @@ def to_addition(before: AgentEntry, entry: AgentEntry) -> str | None:
 
     Args:
         before: The entry as last written, including additions.
-        entry: The entry now.
     """
     same = (
         (before.at_s, before.answer, before.agent) == (entry.at_s, entry.answer, entry.agent)

@@ -31,7 +31,6 @@ class ConversationLock:
 
         Args:
             database: The file of the database; the locks are in a folder beside it.
-            conversation: The conversation.
 
         Raises:
             BlockingIOError: It is locked already, in this process or another.

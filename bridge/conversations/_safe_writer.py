@@ -70,7 +70,6 @@ class SafeWriter:
         """Write an entry now, or keep it; never raises.
 
         Args:
-            index: Its index in the history.
             entry: The entry; once too much is kept, it is lost, and logged.
         """
         if not self._try(index, entry):

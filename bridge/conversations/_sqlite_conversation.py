@@ -96,7 +96,6 @@ class SqliteConversation:
         closes.
 
         Args:
-            index: Its index in the history.
             entry: The entry; after the conversation was closed it is lost, and logged.
         """
         if self._is_closed:
@@ -122,11 +121,7 @@ class SqliteConversation:
             self._woken.set()
 
     def lock_by(self, take_lock: Callable[[str], ConversationLock]) -> None:
-        """Lock it for this process, unless it is locked already.
-
-        Args:
-            take_lock: Locks the conversation with an id.
-        """
+        """Lock it for this process, unless it is locked already."""
         if self.lock is None:
             self.lock = take_lock(self.id)
 
@@ -307,7 +302,6 @@ class GrowingAnswers:
 
         Args:
             index: The index of the entry in the history.
-            entry: The entry now.
 
         Returns:
             The number of the addition, from 1, and its record; ``None`` if the entry must be

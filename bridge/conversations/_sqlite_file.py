@@ -166,8 +166,6 @@ class SqliteDatabase:
         """Write records of a conversation, all or none.
 
         Args:
-            conversation: Its name.
-            rows: The records.
             merged: The numbers of the records whose additions are removed.
             touch: Whether to list the conversation, as changed now.
 

@@ -38,7 +38,6 @@ def marker_text(record: InterruptionRecord, was: str, now: str) -> str:
     A barge-in adds no text, because the heard text says it all; nor does a pause.
 
     Args:
-        record: The record of the answer.
         was: What the user asked for before.
         now: What the user said next; empty for nothing yet.
     """

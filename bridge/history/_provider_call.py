@@ -23,9 +23,7 @@ class ProviderCall(dict[str, Any]):
         """Copy a call.
 
         Args:
-            call: The call.
             provider: Whose fields they are.
-            extra: The fields.
         """
         super().__init__(call)
         self.provider = provider

@@ -65,9 +65,6 @@ def tags() -> tuple[str, ...]:
 def language(tag: str) -> Language:
     """Load what is known of a language.
 
-    Args:
-        tag: One of `tags()`.
-
     Raises:
         KeyError: Nothing is known of it.
     """

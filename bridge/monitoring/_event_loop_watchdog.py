@@ -164,7 +164,6 @@ class _Watchdog:
         """Check the current iteration, and log it if it is too long.
 
         Args:
-            now_s: The time now.
             looked_s: When the thread last checked.
             stood_s: How long the process had been stopped by then.
         """

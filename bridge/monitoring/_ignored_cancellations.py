@@ -43,7 +43,6 @@ class IgnoredCancellations:
         """Watch the tasks below a task.
 
         Args:
-            root: The task.
             on_hang: Called with each place, too; must not raise.
         """
         self._root = root

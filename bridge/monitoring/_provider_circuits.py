@@ -24,12 +24,7 @@ class Circuit:
     """
 
     def __init__(self, kind: ProviderKind, name: str) -> None:
-        """Start closed; ``/metrics`` shows it for as long as a reference to it exists.
-
-        Args:
-            kind: What the provider provides.
-            name: Its name.
-        """
+        """Start closed; ``/metrics`` shows it for as long as a reference to it exists."""
         self.kind: ProviderKind = kind
         self.name = name
         self.is_open = False

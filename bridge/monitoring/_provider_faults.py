@@ -16,7 +16,6 @@ def record_faults(call_id: str, record: Callable[[str], None]) -> None:
     """Record the failures of a call, until ``stop_recording()``.
 
     Args:
-        call_id: The id of the call in logs.
         record: Adds a failure to its history.
     """
     _records[call_id] = record

@@ -71,8 +71,6 @@ class StageWatchdog:
         """Watch from now on.
 
         Args:
-            context: The call's.
-            answers: What is said in the call.
             target: Returns the current answer; ``None`` without one.
             budgets: How long each stage may be silent.
         """

@@ -118,7 +118,6 @@ def headline(error: BaseException, where: str) -> str:
     """Return the text of an exception that everybody may read.
 
     Args:
-        error: The exception.
         where: What failed, such as a stage or a function.
     """
     leaves = list(_leaves(error))
@@ -134,7 +133,6 @@ def detail(error: BaseException, *, with_text: bool = True) -> str:
     none if the app's code is not in the traceback.
 
     Args:
-        error: The exception.
         with_text: False if its text is shown elsewhere.
     """
     return "\n".join(line for leaf in _leaves(error) for line in _detail(leaf, with_text))

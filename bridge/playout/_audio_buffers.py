@@ -112,7 +112,6 @@ class ResendBuffer:
         """Keep the next sent piece, and forget audio beyond a limit.
 
         Args:
-            pcm: The audio.
             limit: How many of the last bytes to keep; at most ``SPARE_PIECES`` pieces more.
         """
         self._pieces.append(pcm)

@@ -160,7 +160,6 @@ class Playout:
         """Queue an utterance; its audio comes with ``add_audio()``.
 
         Args:
-            utterance: The utterance.
             first: Put it in front of all others, whose rest follows under new numbers; audio of
                 theirs that was sent but not played is sent again.
         """
@@ -493,7 +492,6 @@ def has_started(utterance: Utterance, now_s: float, *, reports: bool) -> bool:
 
     Args:
         utterance: The utterance, with nothing in front of it.
-        now_s: The time.
         reports: Whether the player has ever reported anything.
     """
     if utterance.played.is_reported:

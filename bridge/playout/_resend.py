@@ -83,8 +83,6 @@ class Resend:
         """Forget audio that will never be sent again: audio takes most of a call's memory.
 
         Args:
-            utterance: The utterance of which words were heard.
-            now_s: The time.
             reported: Whether a report says so: without one, only that of players without reports
                 is forgotten.
         """

@@ -150,7 +150,6 @@ class Segments:
         """Record the text and the word timings of some audio.
 
         Args:
-            audio: The audio.
             at_ms: Where it starts.
             generated: The text of the utterance so far.
         """
@@ -191,7 +190,6 @@ class Segments:
         Args:
             generated: The text of the utterance so far.
             audio_ms: How long its audio is so far.
-            complete: Whether that is all of it.
         """
         if self._says_text:
             self._measure_last(audio_ms)
@@ -227,7 +225,6 @@ def reach(segments: Iterable[Segment], generated: str, played_ms: float) -> tupl
     Args:
         segments: The result of ``Segments.texts()``.
         generated: The text of the utterance so far.
-        played_ms: The position.
     """
     chars, next_word_ms = 0, 0.0
     for segment in segments:
@@ -252,7 +249,6 @@ def word_start_ms(segments: Iterable[Segment], chars: int, position_ms: float) -
 
     Args:
         segments: The result of ``Segments.texts()``.
-        chars: The offset.
         position_ms: How much was played; the result is at most this.
     """
     before = 0
@@ -306,7 +302,6 @@ def said_end(said: str, text: str, begin: int) -> int | None:
 
     Args:
         said: The piece in the words of a voice.
-        text: The whole text.
         begin: Where the piece starts; spaces there are part of it.
 
     Returns:
@@ -387,7 +382,6 @@ class WordTimes:
         Args:
             words: The timing of all words, in order; those that were known before are the same.
             duration_s: Seconds of the audio, now.
-            complete: Whether that is all the audio.
         """
         new, self._counted = words[self._counted :], len(words)
         if self._spelling is None:

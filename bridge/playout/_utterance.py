@@ -69,7 +69,6 @@ class PlayedPosition:
 
         Args:
             duration_ms: How much.
-            now_s: The time.
             plays_at_s: When the player gets to it, if it has played everything sent before.
         """
         flows = self._anchor_s is not None and not self._stalled and plays_at_s > now_s
@@ -125,7 +124,6 @@ class PlayedPosition:
 
         Args:
             played_ms: How much of this utterance was played.
-            now_s: The time.
             stalled: Whether the player has nothing left to play for now.
         """
         played_ms = self.possible_ms(played_ms)
@@ -225,7 +223,6 @@ class PlayedPosition:
         """Return how much was played of the audio that its player no longer has.
 
         Args:
-            now_s: The time.
             lost: Whether the connection lost it: then only the player's last report counts.
         """
         if not self.started:
@@ -301,7 +298,6 @@ class Utterance:
 
     @property
     def is_heard_whole(self) -> bool:
-        """Whether all its words were heard."""
         return self.rest_left_out or not has_words(self.generated[self.heard_chars :])
 
     @property
@@ -328,7 +324,6 @@ class Utterance:
         """Add a run that produces its text, and keep runs interruptible until it was heard.
 
         Args:
-            run: The run.
             keeps: The runs to keep interruptible; none in a text-only call.
         """
         self.runs.append(run)
@@ -461,7 +456,6 @@ class Utterance:
             play_number: The new number under which the player gets it.
             from_ms: The position; at most what was sent.
             played_ms: How much of it was already played.
-            now_s: The time.
         """
         if self._earlier is None:
             self._earlier = {}
@@ -482,7 +476,6 @@ class Utterance:
         """Return the position in it that a player reported.
 
         Args:
-            play_number: One of its numbers.
             played_ms: How much was played under that number.
         """
         if self._earlier is None or play_number == self.play_number:

@@ -239,7 +239,6 @@ def _proven(found: list[Match], i: int, j: int) -> list[Match]:
     """Return the matches without a last one that stands alone, far ahead in the text.
 
     Args:
-        found: The matches.
         i: Where they begin among the voice's words.
         j: Where they begin in the text.
     """

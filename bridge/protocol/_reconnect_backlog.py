@@ -142,7 +142,6 @@ class Backlog:
         """Continue on another connection: a greeting, the missed messages, then the waiting ones.
 
         Args:
-            outbox: The outbox of that connection.
             asked: What the client has; ``can_resume()`` accepted it.
             greeting: The first message of the connection.
         """
@@ -154,7 +153,6 @@ class Backlog:
         """Continue on another connection: the missed messages still kept, then the waiting ones.
 
         Args:
-            outbox: The outbox of that connection.
             received: How many JSON messages the other side has received.
         """
         self._resend(outbox, Resume(token="", received=received))

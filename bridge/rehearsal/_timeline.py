@@ -92,7 +92,6 @@ class Timeline:
         """Show that something is being done, and how long it took.
 
         Args:
-            what: What is done.
             nursery: Owns the task that counts the seconds.
         """
         began_s = trio.current_time()

@@ -102,12 +102,8 @@ class Canvas:
         """Draw the envelope of audio in a box, from its left edge.
 
         Args:
-            values: Samples.
-            box: Where.
-            rate_hz: Sample rate.
             px_per_s: Logical pixels for each second.
             peak: The sample that reaches the edge of the box.
-            fill: Colour.
         """
         left, top, right, bottom = (value * SCALE for value in box)
         middle, half = (top + bottom) / 2, (bottom - top) / 2
@@ -151,9 +147,6 @@ class Canvas:
         Args:
             x: Its left edge.
             y: Its upper edge.
-            text: Any text.
-            size: The size of the font.
-            fill: Colour.
             width: In logical pixels.
             limit: The maximum number of lines.
             above: Whether `y` is its lower edge.

@@ -59,7 +59,6 @@ class Admission:
 
         Args:
             app: Decides last.
-            limits: The server's.
             wires: What is behind the port.
             metrics: The server's counts.
             room: Returns why no call can be opened now; ``None`` if one can.

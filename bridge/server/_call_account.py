@@ -77,11 +77,8 @@ class CallAccount:
         """Count the call, unless it is refused; nothing else happens before ``run()``.
 
         Args:
-            app: Answers it.
             request: How it was asked for.
-            limits: The server's.
             metrics: The server's counts.
-            call_id: The id of the call in logs.
             lasts_s: After how many seconds it ends; infinite for never.
             attend: Called with the call once it is open; must not raise.
             refused: Why it is not opened, if others came before it.
@@ -122,7 +119,6 @@ class CallAccount:
         self.request = replace(self.request, query=MappingProxyType(known))
 
     def publish(self, event: Event) -> None:
-        """Publish an event in the call, if it is open."""
         call = self.call
         if call is not None and not call.ended.is_set():
             call.router.publish_detached(event, "call")

@@ -88,7 +88,6 @@ class Addresses:
         """Start without addresses.
 
         Args:
-            limits: The server's.
             over: Counts refusals, by budget.
         """
         self._most = {

@@ -72,8 +72,6 @@ class HttpGate:
             metrics: The server's counts.
             room: Returns why no call can be opened now; ``None`` if one can.
             access: Who may reach the server, under which names, and with which token.
-            wires: The wires behind it.
-            page: The files to serve.
             is_encrypted: Whether this server itself speaks TLS.
         """
         self.wires = wires
@@ -101,9 +99,7 @@ class HttpGate:
         """Return the response; ``None`` passes the request on to its wire, or to the operators.
 
         Args:
-            request: The request.
             is_known: Whether its wire knows who sends it, so that it needs no token.
-            resumes: Whether it resumes a call.
         """
         path = request.route
         is_wires = self.wires.wire_of(path) is not None
@@ -175,7 +171,6 @@ class HttpGate:
 
     @staticmethod
     def refusal(status: HTTPStatus, code: RefusalCode, text: str) -> Response:
-        """Return the response that refuses a call."""
         body = to_json({"type": "error", "code": code, "message": clean_text(text)})
         return http_response(status, "application/json", body)
 
@@ -196,9 +191,6 @@ def call_request(
 
     Args:
         request: Its handshake, which passed the gate.
-        asked: What call it asks for.
-        peer: Its address.
-        bearer: Who it is.
         secure: Whether its connection is encrypted.
     """
     headers: dict[str, str] = {}

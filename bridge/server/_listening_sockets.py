@@ -26,7 +26,6 @@ async def open_listeners(host: str, port: int) -> Sequence[trio.SocketListener]:
 
     Args:
         host: The address, or a name, which may have several addresses.
-        port: The TCP port.
 
     Raises:
         OSError: The address cannot be listened on; its text names it.

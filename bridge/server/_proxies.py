@@ -84,7 +84,6 @@ class TrustedProxies:
         Args:
             peer: The address of the other end of the socket.
             secure: Whether the socket is encrypted.
-            headers: The headers of the request.
         """
         if not self.trusts(peer):
             return CallerAddress(peer, secure)
@@ -103,7 +102,6 @@ class TrustedProxies:
         return CallerAddress(client, secure or proto.lower() == "https", is_named)
 
     def trusts(self, peer: str) -> bool:
-        """Whether an address is that of a trusted proxy."""
         address = _parsed(peer)
         return address is not None and any(address in net for net in self._nets)
 

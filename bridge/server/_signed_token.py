@@ -93,7 +93,6 @@ def check_party(which: str, party: str | None) -> None:
     """Check an audience or an issuer.
 
     Args:
-        which: What it is, for the error.
         party: The audience or the issuer; ``None`` for none.
 
     Raises:

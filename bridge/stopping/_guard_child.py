@@ -42,7 +42,6 @@ def kill_children(parent: int, spared: int) -> None:
     """Kill what a process has started, before it is ended by force itself; only on Linux.
 
     Args:
-        parent: The process.
         spared: A child that is left alone: the guard.
     """
     for path in glob.glob(f"/proc/{parent}/task/*/children"):

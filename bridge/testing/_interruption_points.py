@@ -184,9 +184,7 @@ class Injector(Recorder):
         """Prepare an injection.
 
         Args:
-            point: Where.
             inject: Called between two steps; must not raise.
-            clock: The clock of the run.
             times: After how many successive steps it is called.
             most: As for ``Recorder``.
         """

@@ -68,8 +68,6 @@ def check_number(verb: str, argument: str, value: object, *, finite: bool = True
 
     Args:
         verb: The function that has the argument.
-        argument: Its name.
-        value: Its value.
         finite: False lets infinity pass.
 
     Raises:

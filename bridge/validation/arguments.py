@@ -27,7 +27,6 @@ def check_has(
 
     Args:
         argument: Where it stands, such as ``App(speech=)``.
-        value: Its value.
         *ways: The names of the methods, separated by spaces; one way is enough.
         example: What to write, such as ``LocalSpeech()``.
         required: Whether ``None`` is wrong, too.
@@ -49,8 +48,6 @@ def check_instance(argument: str, value: object, cls: type, *, required: bool = 
 
     Args:
         argument: Where it stands, such as ``App(budgets=)``.
-        value: Its value.
-        cls: The class.
         required: Whether ``None`` is wrong.
 
     Raises:
@@ -70,7 +67,6 @@ def check_strings(argument: str, value: object, *kinds: type) -> None:
 
     Args:
         argument: Where it stands, such as ``DeepgramFlux(keyterms=)``.
-        value: Its value.
         *kinds: What else may be in it.
 
     Raises:

@@ -23,7 +23,6 @@ def check_seconds(what: str, value: object, *, optional: bool = False, above: fl
 
     Args:
         what: Its name in the error.
-        value: The value.
         optional: Whether ``None`` is allowed.
         above: The bound that it must exceed; by default 0 is allowed.
 
@@ -64,7 +63,6 @@ def check_range(
 
     Args:
         what: Its name in the error.
-        value: The value.
         low: The lower bound.
         high: The upper bound.
         whole: Whether it must be an integer.
@@ -89,7 +87,6 @@ def check_count(what: str, value: object, least: int = 1, *, optional: bool = Fa
 
     Args:
         what: Its name in the error.
-        value: The value.
         least: The smallest allowed value.
         optional: Whether ``None`` is allowed.
 

@@ -260,7 +260,6 @@ async def _read_body(stream: trio.abc.Stream, request: HttpRequest, data: bytes)
 
     Args:
         stream: Where the rest of it comes from.
-        request: Its head.
         data: What came behind the head.
 
     Raises:

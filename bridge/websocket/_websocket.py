@@ -174,11 +174,7 @@ class Checkable(Protocol):
 
 
 async def check_all(connections: Callable[[], Iterable[Checkable]]) -> NoReturn:
-    """Check connections about once a second until cancelled; see ``Connection.check()``.
-
-    Args:
-        connections: Returns the current connections.
-    """
+    """Check connections about once a second until cancelled; see ``Connection.check()``."""
     while True:
         await trio.sleep(CHECK_S)
         now_s = trio.current_time()

@@ -233,8 +233,6 @@ class Operators:
         """Serve one operator's connection until it is over.  Cancelling this is safe.
 
         Args:
-            connection: Open.
-            user: Whose it is.
             lasts_s: After how many seconds it ends; infinite for never.
         """
         operator = _Operator(connection, user)

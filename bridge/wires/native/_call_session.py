@@ -59,7 +59,6 @@ class CallSession:
         """Keep what the call needs; nothing happens before ``run``.
 
         Args:
-            connection: Its first connection.
             hosted: The call, as the port gives it.
         """
         request, limits = hosted.request, hosted.limits

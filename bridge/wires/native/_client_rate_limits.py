@@ -85,8 +85,6 @@ class RateLimitedClient:
         """Start without messages.
 
         Args:
-            transport: Applies messages to the call.
-            limits: The server's.
             metrics: The server's counts.
         """
         self.received = 0
@@ -111,7 +109,6 @@ class RateLimitedClient:
 
         Args:
             data: The message, text or binary.
-            call: The call, open.
         """
         try:
             if isinstance(data, str):

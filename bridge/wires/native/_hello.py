@@ -30,9 +30,7 @@ def resumed(
     """Return the first message of a connection that resumes a call.
 
     Args:
-        app: The app.
         call: The call; it may be over.
-        limits: The server's.
         token: The token that resumes it the next time.
         received: How many JSON messages of the client were received.
         verbs: The verbs that the client may use.

@@ -47,7 +47,6 @@ class Line:
         """Keep the connection; nothing happens before ``run``.
 
         Args:
-            connection: Open.
             max_waiting_bytes: How many bytes may wait for the peer.
             on_overflow: Called with this line when the peer reads too slowly.
         """

@@ -341,7 +341,6 @@ class NativeTransport:
 
         Args:
             pcm: Microphone audio, as in ``CallerAudio``.
-            call: The call.
         """
         if not self.audio:
             return  # hello said so; a microphone that is still on is not an error
@@ -426,7 +425,6 @@ class BatchedWords:
         Args:
             kind: What happened to them.
             utterance: Its number; ``None`` if the words belong to no utterance.
-            text: The words.
         """
         words = self._generated if kind == "generated" else self._heard
         if words.text and words.utterance != utterance:

@@ -233,8 +233,6 @@ def snapshot_of(call: Call, request: Request, verbs: Collection[Verb] = VERBS) -
     """Return what a call is doing, as the answer to a request.
 
     Args:
-        call: The call.
-        request: The id of the request.
         verbs: The verbs that the client may use; the others are shown as impossible.
     """
     now = call.snapshot()
