@@ -19,12 +19,12 @@ from ._errors import (
 from ._event_match import Predicate
 from ._events import Event, alias_of, class_of, register
 from ._message import Interruption, Message
-from ._pausable_deadlines import Clock, Deadline
+from ._pausable_deadlines import Clock, Deadline, PauseGate
 from ._route import ChainStart, Route
 from ._router import Router, open_router
 from ._rules import Overlap
 from ._run import Run
-from ._run_context import PauseGate, current_run, run_in, until_resumed
+from ._run_context import current_run, run_in, until_resumed
 from ._run_outcome import (
     Decision,
     Outcome,

@@ -32,9 +32,10 @@ from ._event_match import Matcher, Predicate, all_met
 from ._listeners import Listeners
 from ._message import Message
 from ._message_sinks import AsyncSinks
+from ._pausable_deadlines import PauseGate
 from ._repeated_failures import KINDS_KEPT, Failures
 from ._run import Run
-from ._run_context import PauseGate
+from ._run_context import CURRENT_RUN
 from ._run_outcome import Outcome, RouterStatistics
 from ._signatures import name_of
 from ._stage_results import ResultKind, kind_of
@@ -205,12 +206,21 @@ class Dispatch:
 
     # --- the dispatch -------------------------------------------------------------------------
 
-    def publish(self, event: E, source: str, run: Run | None) -> Message[E]:
-        """Dispatch an event now, for a run or for none; see the rules above.
+    def publish(self, event: E, source: str = "", run: Run | None = None) -> Message[E]:
+        """Dispatch an event now, for a run: ``None`` means the current one, if there is one.
 
         Raises:
-            PublishLoopError: Sync stages trigger one another without end.
+            PublishLoopError: Sync stages trigger one another without end; raised only inside a
+                stage, which then fails.
         """
+        return self.deliver(event, source, run or CURRENT_RUN.get())
+
+    def publish_detached(self, event: E, source: str = "") -> Message[E]:
+        """Publish an event that belongs to no run, wherever this is called."""
+        return self.deliver(event, source, None)
+
+    def deliver(self, event: E, source: str, run: Run | None) -> Message[E]:
+        """Dispatch an event now, for a run or for none; see the rules above."""
         if self._waits:
             self.catch_up()
         self._published += 1
@@ -233,10 +243,6 @@ class Dispatch:
                 self._publication_over()
         return message
 
-    def publish_detached(self, event: E, source: str = "") -> Message[E]:
-        """Publish an event that belongs to no run, wherever this is called."""
-        return self.publish(event, source, None)
-
     def publish_value(self, source: str, value: Any, run: Run | None) -> None:
         """Publish what a stage gave: an event, or a message whose event is published again.
 
@@ -246,7 +252,7 @@ class Dispatch:
         event = value.event if type(value) is Message else value
         if type(event) not in _event_classes and not is_event(event):
             raise NotAnEventError(event, hint_at_event(event))
-        self.publish(event, source, run)
+        self.deliver(event, source, run)
 
     def _defer(self, message: Message, plan: Plan) -> bool:
         """Defer what follows from cuts until the runs had their next step, if that may be."""

@@ -242,3 +242,33 @@ class StageWaits:
         if self._nursery is not None:
             scopes.append(self._nursery.cancel_scope)
         return any(scope.cancel_called for scope in scopes)
+
+
+class PauseGate:
+    """Shut while everything is paused, also for work that no run of a chain does."""
+
+    __slots__ = ("_opened",)
+
+    def __init__(self) -> None:
+        self._opened: trio.Event | None = None
+
+    @property
+    def is_shut(self) -> bool:
+        """Whether nothing may begin now."""
+        return self._opened is not None
+
+    def shut(self) -> None:
+        """Let nothing begin until ``open()``."""
+        if self._opened is None:
+            self._opened = trio.Event()
+
+    def open(self) -> None:
+        """Let everything that waits begin."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.set()
+
+    async def passed(self) -> None:
+        """Wait while it is shut; no checkpoint while it is open.  Cancelling this is safe."""
+        while self._opened is not None:
+            await self._opened.wait()

@@ -11,7 +11,6 @@ from typing import Any, TypedDict, Unpack
 import trio
 
 from ._chain_runtime import HANDLER_S, UNWIND_S, RouteRuntime
-from ._chain_types import E
 from ._dispatch import Dispatch, Plans, Receiver
 from ._errors import RouteDefinitionError
 from ._event_match import Matcher, matcher
@@ -19,7 +18,6 @@ from ._message import Interruption, Message
 from ._message_sinks import SINK_LIMIT, QueuedSink
 from ._route import Route, new_route
 from ._run import Run
-from ._run_context import CURRENT_RUN
 from ._run_outcome import Outcome, RouterStatistics, RouteVerdict
 from ._signatures import needs_function, needs_plain_function
 from .logs import get_logger
@@ -68,8 +66,12 @@ class Router:
         listeners: The functions called when something happens; set by ``listen()``.
         gate: Shut while a call is paused, so that nothing begins.
         async_sinks: The async sinks, and the runs whose messages wait for them.
-        publish_detached: Publishes an event that belongs to no run, wherever this is called; takes
-            the event and who publishes it, and returns the message.
+        publish: Dispatches an event to every matching chain and sink, now; takes the event, who
+            publishes it, and the run that it belongs to (``None`` for the current one, if there is
+            one), and returns the message.  It never waits, and never raises for an error of a
+            chain, sink or listener.  Once the router is closed, it triggers nothing.
+        publish_detached: Does the same with an event that belongs to no run, wherever this is
+            called.
         call_at: Calls a plain function at a time; takes a key, the time in seconds of trio's clock,
             and the function.  A second timer with the same key replaces the first; errors of the
             function are logged.
@@ -97,6 +99,7 @@ class Router:
         self.gate = dispatch.gate
         self.async_sinks = dispatch.async_sinks
         # Bound directly: a barge-in publishes, sets a timer, and asks for what follows.
+        self.publish = dispatch.publish
         self.publish_detached = dispatch.publish_detached
         self.call_at = dispatch.timers.set
         self.forget = dispatch.timers.cancel
@@ -225,28 +228,6 @@ class Router:
     def statistics(self) -> RouterStatistics:
         """What it has done so far."""
         return self._dispatch.statistics
-
-    # --- publishing ---------------------------------------------------------------------------
-
-    def publish(self, event: E, source: str = "", run: Run | None = None) -> Message[E]:
-        """Dispatch an event to every matching chain and sink, now.
-
-        It never waits, and never raises for an error of a chain, sink or listener.  Once the router
-        is closed, it triggers nothing.
-
-        Args:
-            event: An instance of any event class.
-            source: Who publishes it.
-            run: The run it belongs to; ``None`` takes the current run, if there is one.
-
-        Returns:
-            The message that carried it.
-
-        Raises:
-            PublishLoopError: Sync stages trigger one another without end; raised only inside a
-                stage, which then fails.
-        """
-        return self._dispatch.publish(event, source, run or CURRENT_RUN.get())
 
     # --- listeners ----------------------------------------------------------------------------
 
