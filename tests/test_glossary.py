@@ -24,7 +24,7 @@ VENDORS = sorted(
 """One folder each; so a new vendor's name is known."""
 
 PLAIN = """
-    accept address and annotation argument audio base batched binding body cancellation canvas
+    accept address and annotation argument audio base binding body cancellation canvas
     captured chunk clock completion connect connection core damaged data deadline decision decorator
     default demo detection detector download editor error espeak eval everywhere excerpt execution
     failure field file folder for foreign format function guard hello http ignored import input json
