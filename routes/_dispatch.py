@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, is_dataclass
 from functools import partial, wraps
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import trio
 from pydantic import BaseModel
@@ -67,14 +67,6 @@ class Plan:
     sinks: tuple[Receiver, ...] = ()
 
 
-class PlannedChain(Protocol):
-    """What planning needs from a chain; ``RouteRuntime`` documents it."""
-
-    route: Any
-
-    def receivers_of(self, cls: type) -> tuple[list[tuple[bool, Receiver]], Receiver | None]: ...
-
-
 class Plans(dict[type, Plan]):
     """What a router's chains, observers and sinks do with a message, by the class of its event.
 
@@ -82,10 +74,10 @@ class Plans(dict[type, Plan]):
     plain function calls.  Whoever changes what they are made of calls ``clear()``.
 
     Attributes:
-        chains: Returns the chains, in the order in which they were started.
+        chains: Returns the chains (``RouteRuntime``), in the order in which they were started.
     """
 
-    def __init__(self, chains: Callable[[], Iterable[PlannedChain]]) -> None:
+    def __init__(self, chains: Callable[[], Iterable[Any]]) -> None:
         super().__init__()
         self.chains = chains
         self._before_rules: Meant = []
@@ -155,17 +147,11 @@ class Dispatch:
     """The dispatch of one router, with what all its chains share.
 
     Attributes:
-        nursery: Owns the tasks of all runs.
-        plans: What to do with a message, by the class of its event.
-        listeners: The functions called when something happens.
         unreported: The runs whose cut is not reported yet.
         note_cut: Keeps a run that is cut now, until its cut is reported.
         failing: The observers and sinks that fail at present.
         async_sinks: The async sinks, and the runs whose messages wait for them.
-        timers: What calls functions at set times.
         gate: Shut while everything is paused, so that nothing begins.
-        unwind_s: How many seconds a cut run may take to unwind before its chain stops waiting.
-        handler_s: How many seconds the handler of an interruption may take.
         withholds: Whether a message is withheld from the chains of a source, so that it neither
             triggers, cuts, pauses nor resumes them; ``None`` withholds nothing.
         closing: The outcome of runs that end because the router does; ``None`` while it is open.
