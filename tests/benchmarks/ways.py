@@ -360,8 +360,8 @@ def rows(size: Size) -> list[Row]:
         _row("one that completes a window", frames, 40),
         _files("a text token", text.marked[TOKEN][1:], 19),
         _files("a barge-in of a voice that lasts", cleared, 28),
-        _files("a tool call, to the next request", text.marked[TOOL], 61),
-        _files("a window of the caller", audio.below(*FRAME), 22),
+        _files("a tool call, to the next request", text.marked[TOOL], 57),
+        _files("a window of the caller", audio.below(*FRAME), 21),
     ]
 
 
