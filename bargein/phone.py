@@ -7,10 +7,13 @@ from .bridge.wires.telephone import PlayMedia as PlayMedia
 from .bridge.wires.telephone import SwitchLanguage as SwitchLanguage
 from .bridge.wires.telephone import TelnyxRelay as TelnyxRelay
 from .bridge.wires.telephone import TwilioRelay as TwilioRelay
+from .bridge.wires.telephone.carrier import Carrier as Carrier
+from .bridge.wires.telephone.placed_calls import PlacedCall as PlacedCall
 from .nodes.answering._who_answered import WhoAnswered as WhoAnswered
 from .nodes.services._phone_account import PhoneExtraError as PhoneExtraError
 from .nodes.services._phone_account import PhoneNumberError as PhoneNumberError
 from .nodes.vendors.telnyx.phone import Telnyx as Telnyx
+from .nodes.vendors.twilio.dial_command import command as dial_command
 from .nodes.vendors.twilio.phone import Twilio as Twilio
 from .nodes.vendors.twilio.phone_command import command as command
 
@@ -18,8 +21,10 @@ __all__ = [
     "CanPauseRecording",
     "KeyCheckError",
     "Keypad",
+    "Carrier",
     "PhoneExtraError",
     "PhoneNumberError",
+    "PlacedCall",
     "PlayMedia",
     "SwitchLanguage",
     "Telnyx",
@@ -28,4 +33,5 @@ __all__ = [
     "TwilioRelay",
     "WhoAnswered",
     "command",
+    "dial_command",
 ]

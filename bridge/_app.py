@@ -404,9 +404,11 @@ class App(SuggestsNames):
             call.permissions.respond(question.id, allow)
 
     async def _answer(self, call: Call) -> None:
+        request = call.request
+        own = None if request is None else request.answer
         try:
             with CONTAINED:
-                await run_answer(self.answer, call)
+                await run_answer(own or self.answer, call)
         except Exception as error:
             call.router.caught(error)
             log.exception("answer_failed", answer=_qualified(self.answer), exc_info=error)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from .validation.arguments import check_strings
+
+Direction = Literal["inbound", "outbound"]
+"""Whether a call came in, or the app has placed it."""
 
 _CONVERSATION = r"(?!\.+\Z)[\w.@:+~-]{1,128}"
 """Not dots alone: a store of the app's own may keep each conversation in a folder."""
@@ -81,6 +84,10 @@ class CallRequest:
     secure: bool = False
     """Whether the caller's connection is encrypted, as far as the server or a trusted proxy
     knows."""
+    direction: Direction = "inbound"
+    """Whether the caller has called, or the app has called them."""
+    answer: Callable[[Any], Awaitable[Any]] | None = field(default=None, repr=False)
+    """The async function that answers the call instead of the app's; ``None`` for the app's."""
     token_expires_s: float | None = None
     """When the caller's signed token expires, in seconds since the epoch; ``None`` if it has
     none."""

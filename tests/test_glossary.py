@@ -34,7 +34,7 @@ PLAIN = """
     recording rehearse remote repeated reply report resample resource result row runner running safe
     schema screen script scripted serve server service setting shared signature signed simulated
     slash small socket source sqlite start status store table target task telephone terminal testing
-    traceback transcription transfer type typed url usage validation value warning writer
+    traceback transcription type typed url usage validation value warning writer
 """
 """Words that mean here what they mean everywhere; a word of ours belongs into the glossary."""
 

@@ -79,6 +79,7 @@ def test_every_event_has_a_section() -> None:
     assert {"Button", "CallState", "Outcome", "WordTiming"} <= values
     assert not {name for name in values if name.startswith(("User", "Agent", "Call"))} - {
         "CallAction",
+        "CallActionCause",
         "CallState",
     }
 

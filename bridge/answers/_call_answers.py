@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from ..context._call_context import CallContext
     from ..context._verb_receipt import Receipt
     from ..history._history import Directive, History
+    from ..playout._playout import Playout
+    from ..playout._text_playout import TextPlayout
     from ._result_delivery import Delivery
 
 log = get_logger()
@@ -103,7 +105,8 @@ class CallAnswers:
         audio = self.audio = AnswerAudio(
             context, transport, self.memory, self._utterance_settled, lambda: self.is_generating
         )
-        playout = self.playout = audio.playout
+        self.playout: Playout | TextPlayout = audio.playout
+        playout = self.playout
         self.resend = audio.resend
         self.player_number = audio.player_number
         self._answers = OpenAnswers(router, after=context.history.last_answer)

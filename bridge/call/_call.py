@@ -12,7 +12,7 @@ from bargein.routes import Message, Route, Router
 from bargein.routes.error_hints import SuggestsNames
 from bargein.routes.logs import get_logger
 
-from .._call_request import CallRequest
+from .._call_request import CallRequest, Direction
 from .._transport_protocol import PlaybackKind, Transport
 from .._verbs import Verb
 from ..agents._call_bridges import Bridges
@@ -54,7 +54,8 @@ class Call(SuggestsNames):
 
     Attributes:
         call_id: The id of the call in logs.
-        caller: Who calls, according to the transport; may be empty.
+        caller: Who calls, or is called, according to the transport; may be empty.
+        direction: ``"outbound"`` if the app has placed the call.
         router: Dispatches events to the routes of all bridges.
         history: What was said, and how much of it was heard.
         permissions: The open permission questions of tools.
@@ -88,6 +89,7 @@ class Call(SuggestsNames):
     ) -> None:
         self.call_id = call_id
         self.request = request
+        self.direction: Direction = "inbound" if request is None else request.direction
         self.language = language
         self.caller = caller
         self.router = router
@@ -121,7 +123,7 @@ class Call(SuggestsNames):
         self.control = parts.control
         self.agent_status = parts.agent_status
         self.early_words = parts.early_words
-        self.actions = CallActions(router, transport, self.ended)
+        self.actions = CallActions(router, transport, self.ended, self.say)
 
     # --- its agents -----------------------------------------------------------------------------
 

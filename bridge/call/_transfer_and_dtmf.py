@@ -9,6 +9,8 @@ Rules:
    continues.
 4. A queued request is dropped if the run that published it is cut: a run that has ended stays
    interruptible while a request of it is queued.
+5. A caller who speaks over the announcement of a transfer, or while a colleague is asked, is
+   transferred all the same, and the outcome says so; or, with ``if_interrupted="ask"``, is not.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import trio
 
@@ -24,10 +27,30 @@ from bargein.routes import Message, Router, Run
 from bargein.routes.error_containment import CONTAINED
 from bargein.routes.logs import get_logger
 
-from .._transport_protocol import CallActionError, CanSendDTMF, CanTransfer, Transport
+from .._transport_protocol import (
+    CallActionError,
+    CanConsult,
+    CanSendDTMF,
+    CanTransfer,
+    Consult,
+    Transport,
+)
 from ..answers._answer import lineage
-from ..events import Button, CallActionCompleted, CallActionFailed, DTMFOutput, TransferCall
+from ..events import (
+    Button,
+    CallActionCause,
+    CallActionCompleted,
+    CallActionFailed,
+    DTMFOutput,
+    TransferCall,
+    TransferProgressed,
+    TransferStep,
+    UserTranscriptionReceived,
+)
 from ..validation._verb_arguments import check_string, check_word
+
+if TYPE_CHECKING:
+    from ..answers._answer_handle import AnswerHandle
 
 log = get_logger()
 
@@ -35,12 +58,20 @@ CallActionOutcome = CallActionCompleted | CallActionFailed
 
 TRANSFER_S = 30.0
 """How many seconds a transfer may take: as long as Twilio's ``<Dial>`` rings by default."""
+CONSULT_S = 180.0
+"""How many seconds a transfer may take whose colleague is asked first: they answer within half a
+minute, and a caller who hears music for longer than three hangs up."""
 DTMF_S = 5.0
 """How many seconds a key may take: a tone lasts 0.1 to 0.5 s, and signalling adds to that."""
 CLOSE_S = 1.0
 """How many seconds a cancelled transport may take before the next request starts."""
 OVER = "the call is over"
 CUT = "what asked for it was interrupted"
+SPOKE = "the caller spoke meanwhile, and was transferred all the same"
+NOT_TRANSFERRED = (
+    "the caller spoke before they were transferred, so they were not: ask whether they still want "
+    "it"
+)
 MAX_WAITING = 64
 """How many requests may wait; a telephone number and an account number are 30 keys."""
 
@@ -53,6 +84,12 @@ class _ActionRequest:
     outcome: CallActionOutcome | None = None
     answered: trio.Event = field(default_factory=trio.Event)
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
+    begun: trio.Event = field(default_factory=trio.Event)
+    """Set once the line is asked: its limit counts from then."""
+    consult: Consult | str = ""
+    """Talks to the colleague before the transfer, or what they are told; empty asks nobody."""
+    was_spoken_over: bool = False
+    """Whether the caller has spoken since it was announced."""
     message: Message | None = None
     """The message that requested it; ``None`` before it is queued."""
     unsettled_runs: tuple[Run, ...] = ()
@@ -78,12 +115,27 @@ class _ActionRequest:
 
     @property
     def limit_s(self) -> float:
-        return TRANSFER_S if isinstance(self.event, TransferCall) else DTMF_S
+        if not isinstance(self.event, TransferCall):
+            return DTMF_S
+        return CONSULT_S if self.consult else TRANSFER_S
+
+    @property
+    def asks_again(self) -> bool:
+        """Whether a caller who speaks is asked again."""
+        return isinstance(self.event, TransferCall) and self.event.if_interrupted == "ask"
+
+    def speak_over(self) -> None:
+        """Record that the caller speaks; one who is to be asked again is not transferred."""
+        self.was_spoken_over = True
+        if self.asks_again and self.begun.is_set():
+            self.scope.cancel(reason="the caller speaks")
 
     @property
     def words(self) -> str:
         """What the line cannot do, as text for the reason of a failure."""
-        return "transfer calls" if isinstance(self.event, TransferCall) else "press keys"
+        if not isinstance(self.event, TransferCall):
+            return "press keys"
+        return "ask a colleague before a transfer" if self.consult else "transfer calls"
 
 
 class CallActions:
@@ -96,41 +148,80 @@ class CallActions:
     """
 
     __slots__ = (
-        "_ended", "_expected", "_is_working", "_press", "_router", "_transfer", "_waiting",
-        "pause_recording",
+        "_consult", "_current", "_ended", "_expected", "_is_working", "_press", "_router", "_say",
+        "_transfer", "_waiting", "pause_recording",
     )  # fmt: skip
 
-    def __init__(self, router: Router, transport: Transport, ended: trio.Event) -> None:
+    def __init__(
+        self,
+        router: Router,
+        transport: Transport,
+        ended: trio.Event,
+        say: Callable[[str], AnswerHandle],
+    ) -> None:
         """Listen for requests.
 
         Args:
             transport: The caller's side; what it can do is looked up here, once.
             ended: Set once the call is over; nothing is executed after that.
+            say: Says a text to the caller.
         """
         self._router = router
+        self._say = say
+        self._current: _ActionRequest | None = None
         self._ended = ended
         self._transfer = transport.transfer if isinstance(transport, CanTransfer) else None
         self.pause_recording: Callable[[bool], Awaitable[None]] | None = getattr(
             transport, "pause_recording", None
         )
+        self._consult = transport.consult if isinstance(transport, CanConsult) else None
         self._press = transport.send_dtmf if isinstance(transport, CanSendDTMF) else None
         self._expected: dict[int, _ActionRequest] = {}
         self._waiting: deque[_ActionRequest] = deque()
         self._is_working = False
         router.add_sink(self._requested, [TransferCall, DTMFOutput])
+        if self._transfer is not None:
+            router.observe(UserTranscriptionReceived, self._heard)
 
     async def transfer(
-        self, target_phone_number: str, *, source: str = "call"
+        self,
+        target_phone_number: str,
+        *,
+        announce: str = "",
+        warm: str | Consult = "",
+        if_interrupted: Literal["continue", "ask"] = "continue",
+        source: str = "call",
     ) -> CallActionOutcome:
         """Transfer the caller to a telephone number, and return the outcome.
 
-        Cancelling this gives up the transfer; it may have been made all the same.
+        Cancelling this gives up the transfer, until the carrier has the order: it may have been
+        made all the same.
+
+        Args:
+            target_phone_number: The number, such as +15550100.
+            announce: What the caller is told before; empty for nothing.
+            warm: What a colleague is told before they take the call, while the caller waits; or an
+                async function that talks to them in a call of its own, and returns whether they
+                take it.  Empty transfers the caller without asking.
+            if_interrupted: What becomes of a caller who speaks over the announcement, or while the
+                colleague is asked: ``"continue"`` transfers them all the same, ``"ask"`` does not,
+                and the outcome asks the model to ask again.
+            source: Who asks, for events.
 
         Raises:
-            TypeError: The number is not a string.
+            TypeError: The number or the announcement is not a string.
+            ValueError: `if_interrupted` is another word.
         """
         check_string("transfer", "target_phone_number", target_phone_number)
-        return await self._carry_out(TransferCall(target_phone_number=target_phone_number), source)
+        check_string("transfer", "announce", announce)
+        check_word("transfer", "if_interrupted", if_interrupted, ("continue", "ask"))
+        event = TransferCall(
+            target_phone_number=target_phone_number,
+            announce=announce,
+            briefing=warm if isinstance(warm, str) else "",
+            if_interrupted=if_interrupted,
+        )
+        return await self._carry_out(event, source, warm)
 
     async def send_dtmf(self, button: Button, *, source: str = "call") -> CallActionOutcome:
         """Press a key, and return the outcome.
@@ -143,8 +234,10 @@ class CallActions:
         check_word("send_dtmf", "button", button, get_args(Button))
         return await self._carry_out(DTMFOutput(button=button), source)
 
-    async def _carry_out(self, event: TransferCall | DTMFOutput, source: str) -> CallActionOutcome:
-        request = _ActionRequest(event)
+    async def _carry_out(
+        self, event: TransferCall | DTMFOutput, source: str, consult: Consult | str = ""
+    ) -> CallActionOutcome:
+        request = _ActionRequest(event, consult=consult)
         self._expected[id(event)] = request
         try:
             self._router.publish_detached(event, source)
@@ -160,14 +253,20 @@ class CallActions:
 
     def _cancel(self, request: _ActionRequest) -> None:
         request.scope.cancel(reason="nobody waits for it")
-        self._answer(request, "it was cancelled")
+        if self._ended.is_set():
+            self._answer(request, OVER, "caller_left")
+        else:
+            self._answer(request, "it was cancelled")
 
     def _requested(self, message: Message) -> None:
-        request = self._expected.pop(id(message.event), None) or _ActionRequest(message.event)
+        event = message.event
+        request = self._expected.pop(id(event), None) or _ActionRequest(
+            event, consult=event.briefing if isinstance(event, TransferCall) else ""
+        )
         if self._ended.is_set():
-            self._answer(request, OVER)
+            self._answer(request, OVER, "caller_left")
         elif self._means_of(request) is None:
-            self._answer(request, f"the caller's line cannot {request.words}")
+            self._answer(request, f"the caller's line cannot {request.words}", "unable")
         elif len(self._waiting) >= MAX_WAITING:
             self._answer(request, f"{MAX_WAITING} others wait already")
         else:
@@ -178,7 +277,10 @@ class CallActions:
                 self._router.nursery.start_soon(self._work, name="call actions")
 
     def _means_of(self, request: _ActionRequest) -> Callable[[], Awaitable[Any]] | None:
+        consult, ask = self._consult, request.consult
         match request.event:
+            case TransferCall(target_phone_number=number) if ask:
+                return None if consult is None else partial(consult, number, ask, self._progress)
             case TransferCall(target_phone_number=number) if self._transfer is not None:
                 transfer = self._transfer
                 return lambda: transfer(number)
@@ -193,17 +295,20 @@ class CallActions:
                 request = self._waiting.popleft()
                 is_wanted = request.stop_waiting()
                 if self._ended.is_set():
-                    self._answer(request, OVER)
+                    self._answer(request, OVER, "caller_left")
                 elif not is_wanted:
-                    self._answer(request, CUT)
+                    self._answer(request, CUT, "interrupted")
                 elif request.outcome is None:
+                    self._current = request
                     await self._run_in_time(request)
         finally:
             self._is_working = False
+            self._current = None
 
     async def _run_in_time(self, request: _ActionRequest) -> None:
         ended = trio.Event()
         self._router.nursery.start_soon(self._run, request, ended, name="call action")
+        await request.begun.wait()
         with trio.move_on_after(request.limit_s + CLOSE_S):
             await ended.wait()
             return
@@ -213,30 +318,72 @@ class CallActions:
     async def _run(self, request: _ActionRequest, ended: trio.Event) -> None:
         means = self._means_of(request)
         assert means is not None
-        request.scope.deadline = trio.current_time() + request.limit_s
-        reason = ""
+        reason, advice = "", ""
+        cause: CallActionCause = "failed"
         try:
             with request.scope, CONTAINED:
+                await self._announce(request)
+                request.scope.deadline = trio.current_time() + request.limit_s
+                request.begun.set()
                 await means()
         except CallActionError as error:
-            reason = str(error) or "it failed"
+            reason, cause, advice = error.reason or "it failed", error.cause, error.advice
         except Exception as error:
             log.exception("transport_failed", method=request.action)
             reason = type(error).__name__
         finally:
             ended.set()
+            request.begun.set()
         if request.scope.cancelled_caught:
-            reason = f"it was not done within {request.limit_s:g} s"
-        self._answer(request, reason)
+            if request.asks_again and request.was_spoken_over:
+                reason, cause = NOT_TRANSFERRED, "interrupted"
+            else:
+                reason = f"it was not done within {request.limit_s:g} s"
+        self._answer(request, reason, cause, advice)
 
-    def _answer(self, request: _ActionRequest, reason: str) -> None:
+    async def _announce(self, request: _ActionRequest) -> None:
+        """Tell the caller that they are transferred.
+
+        Raises:
+            CallActionError: The caller spoke over it, and is to be asked again.
+        """
+        event = request.event
+        if not isinstance(event, TransferCall) or not event.announce.strip():
+            return
+        if await self._say(event.announce) != "completed":
+            request.speak_over()
+        if request.asks_again and request.was_spoken_over:
+            raise CallActionError(NOT_TRANSFERRED, cause="interrupted")
+        self._progress("announced")
+
+    def _progress(self, step: TransferStep) -> None:
+        self._router.publish_detached(TransferProgressed(step=step), "call")
+
+    def _heard(self, message: Message) -> None:
+        if self._current is not None and message.event.content.strip():
+            self._current.speak_over()
+
+    def _answer(
+        self,
+        request: _ActionRequest,
+        reason: str,
+        cause: CallActionCause = "failed",
+        advice: str = "",
+    ) -> None:
         """Publish how a request ended, unless that is published already."""
         if request.outcome is not None:
             return
         if reason:
-            log.info("call_action_failed", action=request.action, pii_reason=reason)
-            request.outcome = CallActionFailed(action=request.action, reason=reason)
+            log.info(
+                "call_action_failed",
+                action=request.action,
+                cause=cause,
+                pii_reason=reason,
+                pii_advice=advice,
+            )
+            request.outcome = CallActionFailed(action=request.action, cause=cause, reason=reason)
         else:
-            request.outcome = CallActionCompleted(action=request.action)
+            note = SPOKE if request.was_spoken_over else ""
+            request.outcome = CallActionCompleted(action=request.action, note=note)
         request.answered.set()
         self._router.publish_detached(request.outcome, "call")

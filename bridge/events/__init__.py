@@ -27,6 +27,7 @@ from ._agent import HeardBasis as HeardBasis
 from ._call import AnswerEnded as AnswerEnded
 from ._call import AnswerStage as AnswerStage
 from ._call import CallAction as CallAction
+from ._call import CallActionCause as CallActionCause
 from ._call import CallActionCompleted as CallActionCompleted
 from ._call import CallActionFailed as CallActionFailed
 from ._call import CallEnded as CallEnded
@@ -39,6 +40,8 @@ from ._call import LogMetric as LogMetric
 from ._call import StageStalled as StageStalled
 from ._call import StateChanged as StateChanged
 from ._call import TransferCall as TransferCall
+from ._call import TransferProgressed as TransferProgressed
+from ._call import TransferStep as TransferStep
 from ._caller import Button as Button
 from ._caller import CustomReceived as CustomReceived
 from ._caller import DTMFInput as DTMFInput
@@ -114,6 +117,7 @@ __all__ = [
     "Button",
     "CallAction",
     "CallActionCompleted",
+    "CallActionCause",
     "CallActionFailed",
     "CallEnded",
     "CallStarted",
@@ -154,6 +158,8 @@ __all__ = [
     "ToolResult",
     "TranscriptionFailed",
     "TransferCall",
+    "TransferProgressed",
+    "TransferStep",
     "TurnDecided",
     "TurnLikelyOver",
     "TurnScored",

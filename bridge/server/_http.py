@@ -207,6 +207,8 @@ def call_request(
         identity=bearer.identity,
         secure=secure,
         token_expires_s=bearer.expires_s,
+        direction=asked.direction,
+        answer=asked.answer,
     )
 
 

@@ -18,7 +18,7 @@ from websockets.http11 import Response
 
 from bargein.routes import BargeinError
 
-from .._call_request import Identity
+from .._call_request import Direction, Identity
 from ..websocket import Data, HttpRequest, Source
 from ..websocket._connection import POLICY_VIOLATION, TRY_AGAIN_LATER
 from ._limits import Limits
@@ -143,6 +143,10 @@ class NewCall:
     """Whether the caller hears and speaks, or reads and writes."""
     conversation: str | None = None
     """The conversation that the caller names; ``None`` for none."""
+    direction: Direction = "inbound"
+    """Whether the app has placed the call."""
+    answer: Callable[[Call], Awaitable[object]] | None = None
+    """What answers it instead of the app's function; ``None`` for that."""
 
 
 class RequestRefusedError(BargeinError):

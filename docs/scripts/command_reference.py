@@ -19,7 +19,7 @@ from unittest.mock import patch
 from bargein import ears, llm, realtime, voices
 from bargein.bridge.cli import _main as command_line
 from bargein.nodes.evaluation import _eval_command as evaluation
-from bargein.nodes.vendors.twilio import phone_command
+from bargein.nodes.vendors.twilio import dial_command, phone_command
 from bargein.nodes.weights import _models_command as models
 
 ROOT = Path(__file__).parents[2]
@@ -136,7 +136,7 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
     with patch.dict(os.environ, clear=True):  # a token in the environment is no default
         parser = command_line.argument_parser({})
     [commands] = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
-    modules = {"models": models, "eval": evaluation, "phone": phone_command}
+    modules = {"models": models, "eval": evaluation, "phone": phone_command, "dial": dial_command}
     own = {name: module.argument_parser() for name, module in modules.items()}
     return {**commands.choices, **own}
 

@@ -83,6 +83,7 @@ YOURS = {
     "RecordingPaused": "reads",
     "RecordingResumed": "reads",
     "TransferCall": "publishes",
+    "TransferProgressed": "reads",
     "UserAway": "reads",
     "UserStartedSpeaking": "reads",
     "UserStoppedSpeaking": "reads",

@@ -43,6 +43,7 @@ MEANINGS = {
     "call_failed": "the call ended by an error: read its `exception`",
     "call_over": "a call ended: its reason, its length, and what its wire counted: `lines`, "
     "`messages_out`, `dropped`, `barge_ins`, `refused` and `close_code`",
+    "call_placed": "a call that the app has placed has come to another status",
     "call_refused": "a caller was refused; `code` says why",
     "cancellation_ignored": "code was cancelled and works on: `place` names file and line",
     "cap_nearly_reached": "an answer has used most of a cap",
@@ -55,6 +56,7 @@ MEANINGS = {
     "client_reads_too_slowly": "the call ended, because its client read too slowly",
     "command_ended": "a command of a tool ended",
     "command_survives": "processes of a command ignored all signals: look at `left`",
+    "colleague_not_hung_up": "the carrier did not end the call of a colleague who was to be asked",
     "commit_overrun": "a commit section took longer than its deadline, and was cut",
     "harness_refused_message": "a harness did not understand a message: report it to us",
     "host_socket_failed": "the host of a mounted agent could not send or receive; most often the "

@@ -26,6 +26,7 @@ from ._tool_context import current_tool as current_tool
 from ._tool_decorator import FunctionTool as FunctionTool
 from ._tool_decorator import tool as tool
 from ._tool_runner import ToolRunner as ToolRunner
+from ._transfer_tool import TransferTool as TransferTool
 
 if TYPE_CHECKING:
     from bargein.bridge.control import AnswerPhrases as AnswerPhrases
@@ -73,6 +74,7 @@ __all__ = [
     "ToolDefinitionError",
     "ToolError",
     "ToolRunner",
+    "TransferTool",
     "WorkerError",
     "command_tool",
     "commit",

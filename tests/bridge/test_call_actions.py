@@ -74,8 +74,17 @@ async def answer(call: Call) -> None:
     """Say nothing."""
 
 
+CAUSES = {
+    "what asked for it was interrupted": "interrupted",
+    "the call is over": "caller_left",
+    "the caller's line cannot transfer calls": "unable",
+    "the caller's line cannot press keys": "unable",
+}
+
+
 def failed(action: str, reason: str) -> CallActionFailed:
-    return CallActionFailed.model_validate({"action": action, "reason": reason})
+    fields = {"action": action, "reason": reason, "cause": CAUSES.get(reason, "failed")}
+    return CallActionFailed.model_validate(fields)
 
 
 async def fail() -> None:

@@ -15,6 +15,8 @@ from typing import final
 
 import trio
 
+from .placed_calls import PlacedCall
+
 EXPIRES_S = 60.0
 """How long a carrier may take from its webhook to the first message of its socket, in seconds; it
 takes less than one."""
@@ -38,6 +40,10 @@ class AnnouncedCall:
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     """Comes back in the first message."""
     has_socket: bool = False
+    placed: PlacedCall | None = None
+    """What the app has placed; ``None`` for a call that came in."""
+    base: str = ""
+    """The address of the server as the carrier knows it."""
 
     def mark_connected(self) -> None:
         """Record that its socket has come; a second one is not its own."""
@@ -61,8 +67,22 @@ class AnnouncedCalls:
         self._by_key: dict[str, AnnouncedCall] = {}
         self._open: Counter[str] = Counter()
 
-    def announce(self, call: str, caller: str, called: str) -> AnnouncedCall | None:
+    def announce(
+        self,
+        call: str,
+        caller: str,
+        called: str,
+        placed: PlacedCall | None = None,
+        base: str = "",
+    ) -> AnnouncedCall | None:
         """Announce a call; one that is announced already gets another socket instead.
+
+        Args:
+            call: The carrier's id of it.
+            caller: The number of the person at the other end.
+            called: The number of the app.
+            placed: What the app has placed; ``None`` for a call that came in.
+            base: The address of the server as the carrier knows it.
 
         Returns:
             The call; ``None`` if its number has too many, or too many wait.
@@ -73,7 +93,8 @@ class AnnouncedCalls:
         most = self._calls_per_number
         if len(self._by_key) >= MAX_WAITING or (most is not None and self._open[caller] >= most):
             return None
-        announced = AnnouncedCall(call, caller, called, trio.current_time() + EXPIRES_S)
+        expires_s = trio.current_time() + EXPIRES_S
+        announced = AnnouncedCall(call, caller, called, expires_s, placed=placed, base=base)
         self._by_key[announced.key] = announced
         self._open[caller] += 1
         return announced

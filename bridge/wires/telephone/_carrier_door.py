@@ -18,6 +18,7 @@ from ...validation.public_url import checked_public_url
 from ...websocket import HttpRequest
 from .._wire import NewCall, RequestRefusedError
 from ._call_tokens import AnnouncedCall, AnnouncedCalls
+from .carrier_account import CarrierAccount
 from .signatures import header_of
 
 log = get_logger()
@@ -108,6 +109,7 @@ class CarrierDoor:
         name: The wire's name.
         paths: The path of its sockets, which ends in ``/``.
         webhooks: The path of a call's webhook, then of what comes after it.
+        account: What the account does with calls by REST; ``None`` for nothing.
     """
 
     name: str
@@ -122,6 +124,7 @@ class CarrierDoor:
         mode: Literal["audio", "text"],
         public_url: str | None,
         calls_per_number: int | None,
+        account: CarrierAccount | None = None,
     ) -> None:
         """Keep what decides; nothing is asked of the carrier.
 
@@ -132,6 +135,7 @@ class CarrierDoor:
             public_url: The address by which the carrier reaches this server; ``None`` takes it
                 from each request, whose signature says that it is right.
             calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
+            account: What the account does with calls by REST; ``None`` for nothing.
 
         Raises:
             ValueError: `public_url` is no address of a server.
@@ -141,6 +145,9 @@ class CarrierDoor:
         self._mode: Literal["audio", "text"] = mode
         self._public_url = None if public_url is None else checked_public_url(public_url)
         self._calls = AnnouncedCalls(calls_per_number)
+        self.account = account
+        if account is not None:
+            self.webhooks = (*self.webhooks, *account.webhooks)
 
     # --- who asks -------------------------------------------------------------------------------
 
@@ -192,18 +199,28 @@ class CarrierDoor:
         if signs and not self._rules.is_signed(request):  # it came with a token of the server
             self._refuse(f"{request.route} is for {self._rules.carrier}, which signs its requests")
         if is_socket:
-            self._announced(request).mark_connected()
-            return NewCall(mode=self._mode)
+            return _connected(self._mode, self._announced(request))
+        if self.account is not None and request.route in self.account.webhooks:
+            self.account.note_status(request)
+            return self._rules.after(request)
         if request.route != self.webhooks[0]:
             return self._rules.after(request)
         ringing = self._rules.ringing(request)
         if not ringing.call:
             self._refuse(f"{request.route} was called without the id of a call")
-        announced = self._calls.announce(ringing.call, ringing.caller, ringing.called)
-        if announced is None:
-            log.warning("calls_per_number", pii_number=ringing.caller)
-            return self._rules.busy()
+        placed = None
+        caller, called = ringing.caller, ringing.called
+        if self.account is not None and "dial" in request.query:
+            placed = self.account.placed_by(request)
+            if placed is None:  # its order was given up: nobody is there to talk
+                return self._rules.after(request)
+            placed.report("answered")
+            caller, called = placed.number, placed.sender
         base = self._base(request)
+        announced = self._calls.announce(ringing.call, caller, called, placed, base)
+        if announced is None:
+            log.warning("calls_per_number", pii_number=caller)
+            return self._rules.busy()
         return self._connect(
             f"{socket_url(base)}{self.paths[0]}{announced.key}",
             base + self.webhooks[1],
@@ -226,6 +243,15 @@ class CarrierDoor:
     def release(self, call: AnnouncedCall) -> None:
         """Record that a redeemed call is over."""
         self._calls.close(call)
+
+
+def _connected(mode: Literal["audio", "text"], announced: AnnouncedCall) -> NewCall:
+    """Return the call that a socket opens."""
+    announced.mark_connected()
+    placed = announced.placed
+    if placed is None:
+        return NewCall(mode=mode)
+    return NewCall(mode=mode, direction="outbound", answer=placed.answer)
 
 
 def socket_url(base: str) -> str:

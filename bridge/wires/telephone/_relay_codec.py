@@ -190,6 +190,12 @@ class RelayCodec:
         return _json({"type": "play", "source": source, "loop": times})
 
     @staticmethod
+    def music(source: str) -> str:
+        """Return what plays a recording over and over, until the next text."""
+        message = {"type": "play", "source": source, "loop": 1000, "preemptible": True}
+        return _json({**message, "interruptible": False})
+
+    @staticmethod
     def keys(digits: str) -> str:
         """Return what lets the carrier press keys."""
         return _json({"type": "sendDigits", "digits": digits})

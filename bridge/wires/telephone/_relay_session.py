@@ -7,12 +7,14 @@ from functools import partial
 from http import HTTPStatus
 from typing import final
 
+from ...protocol._outbox import Outbox
 from ...websocket import Data
 from .._wire import HostedCall, RequestRefusedError, WireConnection
 from ..text._text_session import TextSession
 from ._call_tokens import AnnouncedCall
 from ._relay_codec import Opened, RelayCodec
 from ._relay_transport import RelayTransport
+from .carrier_account import CarrierAccount
 
 Redeem = Callable[[Opened], AnnouncedCall]
 """Returns the call whose first message has come; raises ``RequestRefusedError``."""
@@ -31,6 +33,7 @@ class RelaySession(TextSession):
         codec: RelayCodec,
         redeem: Redeem,
         release: Callable[[AnnouncedCall], None],
+        account: CarrierAccount | None = None,
     ) -> None:
         """Keep what the call needs; nothing happens before ``run()``.
 
@@ -40,16 +43,23 @@ class RelaySession(TextSession):
             codec: Reads and writes the messages.
             redeem: Returns the announced call that the first message is of.
             release: Called with it when it is over.
+            account: What the account does with calls by REST; ``None`` for nothing.
         """
+        transports: list[RelayTransport] = []
 
         def opening(data: Data, early: Callable[[Data], None]) -> Callable[[], None]:
             opened = codec.decode(data)
             if not isinstance(opened, Opened):
                 raise RequestRefusedError("bad_message", "the first message is setup")
-            return partial(release, redeem(opened))
+            announced = redeem(opened)
+            transports[0].is_of(announced)
+            return partial(release, announced)
 
-        transport = partial(RelayTransport, codec)
-        super().__init__(connection, hosted, transport, opening=opening)
+        def new_transport(outbox: Outbox, hosted: HostedCall) -> RelayTransport:
+            transports.append(RelayTransport(codec, outbox, hosted, account))
+            return transports[0]
+
+        super().__init__(connection, hosted, new_transport, opening=opening)
 
 
 REFUSED = HTTPStatus.FORBIDDEN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, final
 
 import trio
@@ -12,7 +12,16 @@ import trio
 from bargein.routes import Message
 from bargein.routes.logs import get_logger
 
-from ...events import Button, DTMFInput
+from ..._transport_protocol import CallActionError, Consult
+from ...events import (
+    AgentSpeechCut,
+    AgentSpeechHeld,
+    AgentSpeechReleased,
+    AgentStoppedSpeaking,
+    Button,
+    DTMFInput,
+    TransferStep,
+)
 from ...protocol._outbox import Outbox
 from ...websocket import Data
 from .._wire import CallEnd, HostedCall
@@ -25,10 +34,17 @@ from ..text._text_events import (
     SwitchLanguage,
 )
 from ..text._text_transport import LONGEST_TURN_S, WORDS_S, TextWireTransport, checked_number
+from ._call_tokens import AnnouncedCall
+from ._consultation import brief_colleague
 from ._relay_codec import Opened, PlayMedia, RelayCodec, RelayEvent, Stopped
+from ._warm_transfer import WarmTransfer
+from .carrier_account import CarrierAccount
 
 if TYPE_CHECKING:
     from ...call._call import Call
+
+KNOWN_S = 0.2
+"""How many seconds a tool has to return after a transfer, before the call ends."""
 
 IN_FLIGHT_S = 1.0
 """For how many seconds text may be on its way to the carrier when that is interrupted."""
@@ -44,13 +60,20 @@ class RelayTransport(TextWireTransport):
         handoff: What the carrier is asked to do when the relay ends; ``None`` for nothing.
     """
 
-    def __init__(self, codec: RelayCodec, outbox: Outbox, hosted: HostedCall) -> None:
+    def __init__(
+        self,
+        codec: RelayCodec,
+        outbox: Outbox,
+        hosted: HostedCall,
+        account: CarrierAccount | None = None,
+    ) -> None:
         """Keep what messages need.
 
         Args:
             codec: Reads and writes them.
             outbox: Where they are queued.
             hosted: The call.
+            account: What the account does with calls by REST; ``None`` for nothing.
         """
         super().__init__(outbox, hosted)
         self.handoff: dict[str, str] | None = None
@@ -58,6 +81,16 @@ class RelayTransport(TextWireTransport):
         self._keys: deque[str] = deque(maxlen=64)
         self._is_open_cycle = False
         self._spoke_at_s = -math.inf
+        self._account = account
+        self._announced: AnnouncedCall | None = None
+        self._music: str | None = None
+        self._is_playing_music = False
+        self._is_leaving = False
+        self._is_closed = False
+
+    def is_of(self, announced: AnnouncedCall) -> None:
+        """Record whose call it is."""
+        self._announced = announced
 
     # --- to the caller --------------------------------------------------------------------------
 
@@ -68,11 +101,18 @@ class RelayTransport(TextWireTransport):
                 self.outbox.enqueue(self._codec.play(source, times))
             case SwitchLanguage(spoken=spoken, heard=heard) if spoken or heard:
                 self.outbox.enqueue(self._codec.language(spoken, heard))
+            case AgentStoppedSpeaking() | AgentSpeechCut():
+                self._play_music()
+            case AgentSpeechHeld(reason="pause"):
+                self._wait_with_music(on=True)
+            case AgentSpeechReleased(reason="pause"):
+                self._wait_with_music(on=False)
         super().send(message)
 
     def speak(self, utterance: int, text: str, last: bool, interruptible: bool) -> None:
         """Let the carrier speak text; see ``SpeaksText``."""
         self._is_open_cycle = not last
+        self._is_playing_music = False
         self._spoke_at_s = trio.current_time()
         self.outbox.enqueue(self._codec.text(text, last=last, interruptible=interruptible))
 
@@ -105,6 +145,79 @@ class RelayTransport(TextWireTransport):
         await self.quiet()
         self.handoff = {"transfer": target}
         self.hosted.end("transferred")
+
+    async def consult(
+        self,
+        target_phone_number: str,
+        consult: Consult | str,
+        progressed: Callable[[TransferStep], None],
+    ) -> None:
+        """Ask a colleague while the caller waits with music, and connect both; see ``CanConsult``.
+
+        Args:
+            target_phone_number: The colleague's number.
+            consult: Talks to the colleague, and returns whether they take the caller; or what they
+                are told before they say so.
+            progressed: Called with each step.
+
+        Raises:
+            CallActionError: They are not connected, and the caller is with the agent as before.
+        """
+        account, announced = self._account, self._announced
+        if account is None or announced is None:
+            raise CallActionError(
+                "the caller's line cannot ask a colleague before a transfer",
+                cause="unable",
+                advice="it needs the carrier's REST: App(..., phone=Twilio())",
+            )
+        asks = brief_colleague(consult) if isinstance(consult, str) else consult
+        await self.quiet()
+        self._wait_with_music(on=True)
+
+        def step(told: TransferStep) -> None:
+            self._is_leaving = told == "accepted"  # the carrier will close the relay
+            progressed(told)
+
+        try:
+            await WarmTransfer(asks).run(account, announced, target_phone_number, step)
+        except BaseException:
+            self._is_leaving = False
+            if self._is_closed:
+                self.hosted.end(self.end_reason())
+            raise
+        finally:
+            self._wait_with_music(on=False)
+        self._end_soon()
+
+    def close(self) -> None:
+        """End the call, as its socket is closed; unless the carrier passes the caller on."""
+        self._is_closed = True
+        if not self._is_leaving:
+            super().close()
+
+    def _end_soon(self) -> None:
+        """End the call once what asked for the transfer knows of it."""
+        call = self.hosted.call
+        if call is not None:
+            at_s = trio.current_time() + KNOWN_S
+            call.router.call_at(object(), at_s, lambda: self.hosted.end("transferred"))
+
+    def _wait_with_music(self, *, on: bool) -> None:
+        """Let the caller hear music whenever the agent says nothing, or no longer."""
+        if on:
+            self._music = "" if self._account is None else self._account.waiting_music
+            self._play_music()
+        else:
+            self._music = None
+            if self._is_playing_music:  # what the agent says ends it, too
+                self._is_playing_music = False
+                self._silence()
+
+    def _play_music(self) -> None:
+        call = self.hosted.call
+        if self._music and call is not None and not call.ended.is_set():
+            self._is_playing_music = True
+            self.outbox.enqueue(self._codec.music(self._music))
 
     async def send_dtmf(self, button: Button) -> None:
         """Let the carrier press a key behind what it is saying; return once it has been told to."""

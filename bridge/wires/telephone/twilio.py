@@ -17,12 +17,26 @@ from . import _twiml
 from ._carrier_door import CarrierDoor, socket_url
 from ._relay_codec import RelayCodec, RelayDialect
 from ._relay_session import RelaySession
-from .signatures import Algorithm, header_of, is_signed
+from .carrier_account import CarrierAccount
+from .placed_calls import DialStatus
+from .signatures import Algorithm, form_of, header_of, is_signed
 
 AUTH_TOKEN_VARIABLE = "TWILIO_AUTH_TOKEN"  # the name of a variable, not a token
 VOICE_PATH = "/twilio/voice"
 ENDED_PATH = "/twilio/ended"
 SOCKET_PATH = "/twilio/relay/"
+STATUS_PATH = "/twilio/status"
+
+_STATUSES: Mapping[str, DialStatus] = {
+    "ringing": "ringing",
+    "in-progress": "answered",
+    "completed": "completed",
+    "busy": "busy",
+    "no-answer": "no_answer",
+    "failed": "failed",
+    "canceled": "canceled",
+}
+"""Twilio's words for the status of a call; the others mean that nothing has happened yet."""
 
 DIALECT = RelayDialect("Twilio")
 
@@ -146,6 +160,7 @@ class TwilioRelay(CarrierDoor):
         attributes: Mapping[str, str] | None = None,
         signing_keys: Mapping[str, str] | None = None,
         calls_per_number: int | None = 3,
+        account: CarrierAccount | None = None,
     ) -> None:
         """Keep the secrets; nothing is asked of Twilio.
 
@@ -159,6 +174,7 @@ class TwilioRelay(CarrierDoor):
                 they come beside ours, or in their place.
             signing_keys: Secrets of keys with which Twilio signs by SHA-256, by their ids.
             calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
+            account: What the account does with calls by REST; ``None`` for nothing.
 
         Raises:
             ValueError: `public_url` is no address of a server.
@@ -169,8 +185,17 @@ class TwilioRelay(CarrierDoor):
             mode="text",
             public_url=public_url,
             calls_per_number=calls_per_number,
+            account=account,
         )
 
     def session(self, connection: WireConnection, call: HostedCall) -> RelaySession:
         """Return the session of a call."""
-        return RelaySession(connection, call, RelayCodec(DIALECT), self.redeem, self.release)
+        return RelaySession(
+            connection, call, RelayCodec(DIALECT), self.redeem, self.release, self.account
+        )
+
+
+def status_of(request: HttpRequest) -> DialStatus | None:
+    """Return the status of a placed call that Twilio tells; ``None`` for one that means nothing."""
+    told = next(iter(form_of(request).get("CallStatus", ())), "")
+    return _STATUSES.get(told)

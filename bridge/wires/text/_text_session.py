@@ -117,7 +117,7 @@ class TextSession:
             await self._connection.run(self._outbox, self._transport.receive)
         finally:
             self._over.set()
-        self._hosted.end(self._transport.end_reason())
+        self._transport.close()
 
     def _overflows(self) -> None:
         log.info("client_reads_too_slowly", waiting=self._outbox.statistics().waiting)

@@ -112,6 +112,10 @@ class TextWireTransport:
         """Return the last messages of the call."""
         return ()
 
+    def close(self) -> None:
+        """End the call, since its connection is closed."""
+        self.hosted.end(self.end_reason())
+
     def end_reason(self) -> str:
         """Return why the call is over when the far side leaves it."""
         return "hangup"

@@ -7,14 +7,21 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from bargein.bridge.validation.public_url import checked_public_url
 from bargein.bridge.wires import Wire
 from bargein.bridge.wires.telephone import TwilioRelay
-from bargein.bridge.wires.telephone.twilio import AUTH_TOKEN_VARIABLE, VOICE_PATH
+from bargein.bridge.wires.telephone.carrier_account import WAITING_MUSIC, CarrierAccount
+from bargein.bridge.wires.telephone.placed_calls import PlacedCall
+from bargein.bridge.wires.telephone.twilio import (
+    AUTH_TOKEN_VARIABLE,
+    STATUS_PATH,
+    VOICE_PATH,
+    status_of,
+)
 from bargein.nodes.services import VendorError
 from bargein.nodes.services._http_service import HttpService
 from bargein.nodes.services._phone_account import (
@@ -25,6 +32,7 @@ from bargein.nodes.services._phone_account import (
 )
 
 from .errors import TWILIO_ERRORS
+from .twilio_calls import TwilioCalls
 
 if TYPE_CHECKING:
     import httpx2
@@ -52,6 +60,8 @@ class Twilio:
         attributes: Mapping[str, str] | None = None,
         signing_keys: Mapping[str, str] | None = None,
         calls_per_number: int | None = 3,
+        calls_at_once: int | None = 10,
+        waiting_music: str = WAITING_MUSIC,
         api_url: str = API,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
@@ -65,6 +75,9 @@ class Twilio:
                 they come beside ours, or in their place.
             signing_keys: Secrets of keys with which Twilio signs by SHA-256, by their ids.
             calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
+            calls_at_once: How many calls that your app places there may be at a time; ``None`` for
+                no limit.
+            waiting_music: The address of what a caller hears who waits; empty for silence.
             api_url: The address of Twilio's API.
             transport: Carries the requests instead of the network; ``None`` uses the network, with
                 the proxies that the environment names.
@@ -88,6 +101,15 @@ class Twilio:
         self._calls_per_number = calls_per_number
         self._api_url = api_url
         self._transport = transport
+        self._public_url: str | None = None
+        self._carrier_account = CarrierAccount(
+            TwilioCalls(self._service),
+            calls_at_once=calls_at_once,
+            voice_path=VOICE_PATH,
+            status_path=STATUS_PATH,
+            status_of=status_of,
+            waiting_music=waiting_music,
+        )
 
     def wires(self, public_url: str | None) -> Sequence[Wire]:
         """Return the wires of this account, for a server's port.
@@ -105,8 +127,50 @@ class Twilio:
             attributes=self._attributes,
             signing_keys=self._signing_keys,
             calls_per_number=self._calls_per_number,
+            account=self._carrier_account,
         )
+        self._public_url = public_url
         return (relay,)
+
+    async def dial(
+        self,
+        number: str,
+        *,
+        sender: str,
+        answer: Callable[[Any], Awaitable[object]] | None = None,
+        ring_s: float = 30.0,
+        options: Mapping[str, str] | None = None,
+    ) -> PlacedCall:
+        """Call somebody, and let an agent talk to them; return once Twilio has taken the order.
+
+        The app has to be served meanwhile, with ``public_url=``.  If this is cancelled, a call that
+        rings all the same is hung up when it is answered; nothing is ever dialled twice.
+
+        Args:
+            number: Who is called, as +15550001.
+            sender: The number that they see: one of the account, as +15550100.
+            answer: Answers this call instead of the app; ``None`` for the app.
+            ring_s: How long it rings, in seconds.
+            options: Further fields of Twilio's request, such as ``{"MachineDetection": "Enable"}``.
+
+        Raises:
+            CallActionError: A number is none, too many calls are being made, or Twilio refuses;
+                ``cause`` and ``advice`` say what to do.
+            PhoneExtraError: httpx2 is not installed (extra ``phone``).
+            RuntimeError: No server with `public_url` has the account's wires.
+        """
+        if self._public_url is None:
+            raise RuntimeError(
+                "Twilio().dial() needs a server that Twilio reaches: serve the app with public_url="
+            )
+        return await self._carrier_account.dial(
+            number,
+            sender=sender,
+            base=checked_public_url(self._public_url),
+            answer=answer,
+            ring_s=ring_s,
+            options=options,
+        )
 
     async def claim(self, number: str, public_url: str) -> str:
         """Let a number's calls come to a server, and return the voice URL that it had.

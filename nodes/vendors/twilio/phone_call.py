@@ -12,12 +12,11 @@ import trio
 
 from bargein.bridge import App, Call
 from bargein.bridge.server import Server, open_server
-from bargein.bridge.wires import Wire
-from bargein.bridge.wires.telephone import TwilioRelay
 from bargein.nodes.fakes import MemoryListener
 
 from .fake import FakeTwilio
 from .fake_call import FakeTwilioCall
+from .phone import Twilio
 
 PUBLIC_URL = "https://voice.example.com"
 
@@ -102,7 +101,12 @@ async def open_phone(
         await own_answer(call)
 
     app.answer = answer_and_tell
-    wires: tuple[Wire, ...] = (TwilioRelay(auth_token=carrier.auth_token, public_url=PUBLIC_URL),)
+    account = Twilio(
+        account_sid=carrier.account_sid,
+        auth_token=carrier.auth_token,
+        transport=carrier.transport(),
+    )
+    wires = account.wires(PUBLIC_URL)
     door = MemoryListener()
     listeners = cast("Sequence[trio.SocketListener]", [door])
     async with (

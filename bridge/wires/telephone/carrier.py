@@ -1,0 +1,94 @@
+"""What a carrier does with calls by REST: one small protocol, the same for every carrier.
+
+A carrier implements it in its own file, with its errors as ``CallActionError``: cause, words for
+the model, and advice for the developer.  What calls mean (limits, transfers, colleagues who are
+asked) is written once, against this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
+
+from ..._transport_protocol import CallActionError
+
+_E164 = re.compile(r"\+[1-9][0-9]{6,14}")
+"""ITU-T E.164: at most 15 digits, of which the first are the country's; the shortest numbers that
+can be called from abroad have 7."""
+
+
+@runtime_checkable
+class Carrier(Protocol):
+    """Places and changes calls of one account."""
+
+    async def dial(
+        self,
+        number: str,
+        *,
+        sender: str,
+        answer_url: str,
+        status_url: str,
+        ring_s: float,
+        options: Mapping[str, str],
+    ) -> str:
+        """Call somebody; return once the carrier has taken the order.
+
+        A request whose answer is lost is not repeated, since two calls would ring; one that the
+        carrier has surely not taken, because it could not be reached or had too many, may be.
+
+        Args:
+            number: Who is called, in E.164.
+            sender: The number that they see: one of the account.
+            answer_url: The webhook that says what happens once they answer.
+            status_url: The webhook that gets each status.
+            ring_s: How long it rings, in seconds.
+            options: Further fields of the request, in the carrier's words.
+
+        Returns:
+            The carrier's id of the call.
+
+        Raises:
+            CallActionError: The carrier refuses, or cannot be reached.
+        """
+        ...
+
+    async def hang_up(self, call: str) -> None:
+        """End a call, also one that rings; one that is over already counts as ended.
+
+        Args:
+            call: The carrier's id of the call.
+
+        Raises:
+            CallActionError: The carrier refuses, or cannot be reached.
+        """
+
+    async def join(self, call: str, other: str) -> None:
+        """Connect the people of two calls; no agent hears them any more.
+
+        Both calls leave what they are doing.  If one of the two hangs up, the other call ends.
+
+        Args:
+            call: The carrier's id of the first call: that of the caller.
+            other: That of the second one.
+
+        Raises:
+            CallActionError: One of the two is over (``caller_left`` for the first), or the carrier
+                refuses; then the first call is as it was.
+        """
+
+
+def checked_number(number: str) -> str:
+    """Return a telephone number, without the marks with which people write it.
+
+    Raises:
+        CallActionError: It is not in E.164.
+    """
+    plain = re.sub(r"[\s().\-\u2010-\u2015]", "", number)
+    if not _E164.fullmatch(plain):
+        raise CallActionError(
+            "the number is none that can be called",
+            cause="refused",
+            advice="write it in E.164: +, the country and the number, such as +15550100",
+        )
+    return plain

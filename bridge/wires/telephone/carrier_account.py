@@ -1,0 +1,105 @@
+"""What a carrier's account does with calls besides answering them; see ``Carrier``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import final
+
+from bargein.routes.logs import get_logger
+
+from ...websocket import HttpRequest
+from .carrier import Carrier
+from .placed_calls import RING_S, AnswersCall, DialStatus, PlacedCall, PlacedCalls
+
+log = get_logger()
+
+WAITING_MUSIC = "http://com.twilio.sounds.music.s3.amazonaws.com/MARKOVICHAMP-Borghestral.mp3"
+"""What a waiting caller hears unless the app says otherwise: a piece that Twilio offers for it."""
+
+
+@final
+class CarrierAccount:
+    """The calls that an account places and changes.
+
+    Attributes:
+        carrier: Does it.
+        placed: The calls that were placed.
+        waiting_music: The address of what waiting callers hear; empty for nothing.
+    """
+
+    def __init__(
+        self,
+        carrier: Carrier,
+        *,
+        calls_at_once: int | None,
+        voice_path: str,
+        status_path: str,
+        status_of: Callable[[HttpRequest], DialStatus | None],
+        waiting_music: str = WAITING_MUSIC,
+    ) -> None:
+        """Keep what calls need; nothing is asked of the carrier.
+
+        Args:
+            carrier: Places and changes calls.
+            calls_at_once: How many placed calls there may be; ``None`` for no limit.
+            voice_path: The path of the webhook that says what happens once somebody answers.
+            status_path: That of the webhook that gets each status of a placed call.
+            status_of: Returns the status that a webhook tells; ``None`` for one that means nothing.
+            waiting_music: The address of what waiting callers hear; empty for nothing.
+        """
+        self.carrier = carrier
+        self.placed = PlacedCalls(calls_at_once)
+        self.waiting_music = waiting_music
+        self._voice_path = voice_path
+        self._status_path = status_path
+        self._status_of = status_of
+
+    @property
+    def webhooks(self) -> tuple[str, ...]:
+        """The paths that are its own."""
+        return (self._status_path,)
+
+    def placed_by(self, request: HttpRequest) -> PlacedCall | None:
+        """Return the placed call that a webhook is of; ``None`` if it is known no longer."""
+        return self.placed.find(request.query.get("dial", ""))
+
+    def note_status(self, request: HttpRequest) -> None:
+        """Record what a webhook tells of a placed call."""
+        placed, status = self.placed_by(request), self._status_of(request)
+        if placed is not None and status is not None:
+            placed.report(status)
+            log.info("call_placed", status=status, pii_number=placed.number)
+
+    async def dial(
+        self,
+        number: str,
+        *,
+        sender: str,
+        base: str,
+        answer: AnswersCall | None = None,
+        ring_s: float = RING_S,
+        options: Mapping[str, str] | None = None,
+    ) -> PlacedCall:
+        """Place a call; see ``PlacedCalls.place()``.
+
+        Args:
+            number: Who is called, in E.164.
+            sender: The number that they see, in E.164.
+            base: The address of the server as the carrier knows it.
+            answer: Answers it instead of the app; ``None`` for the app.
+            ring_s: How long it rings, in seconds.
+            options: Further fields of the carrier's request.
+
+        Raises:
+            CallActionError: A number is none, there are too many calls, or the carrier refuses.
+        """
+        return await self.placed.place(
+            self.carrier,
+            number,
+            sender=sender,
+            answer_url=base + self._voice_path,
+            status_url=base + self._status_path,
+            answer=answer,
+            ring_s=ring_s,
+            options=options,
+        )
