@@ -7,6 +7,7 @@ import bargein.nodes.fakes as _shared
 
 from ._removed import removed_names
 from .nodes.fakes import *
+from .nodes.fakes.platforms import HttpRefusedError as HttpRefusedError
 from .nodes.vendors.anthropic.fake import FakeAnthropic as FakeAnthropic
 from .nodes.vendors.assemblyai.fake import FakeAssemblyAIEar as FakeAssemblyAIEar
 from .nodes.vendors.azure.fake import FakeAzureChat as FakeAzureChat
@@ -28,6 +29,8 @@ from .nodes.vendors.openai.fake_realtime import RealtimeCall as RealtimeCall
 from .nodes.vendors.openai.fake_reasoning import FakeReasoningChat as FakeReasoningChat
 from .nodes.vendors.openai.fake_transcription import FakeTranscription as FakeTranscription
 from .nodes.vendors.openai.fake_voice import FakeOpenAIVoice as FakeOpenAIVoice
+from .nodes.vendors.retell.fake import FakeRetell as FakeRetell
+from .nodes.vendors.retell.fake import FakeRetellCall as FakeRetellCall
 from .nodes.vendors.rime.fake import FakeRimeVoice as FakeRimeVoice
 from .nodes.vendors.soniox.fake import FakeSonioxEar as FakeSonioxEar
 from .nodes.vendors.telnyx.fake import FakeTelnyx as FakeTelnyx
@@ -58,12 +61,15 @@ __all__ = [
     "FakeOpenAIVoice",
     "FakePhone",
     "FakeReasoningChat",
+    "FakeRetell",
+    "FakeRetellCall",
     "FakeRimeVoice",
     "FakeSonioxEar",
     "FakeTelnyx",
     "FakeTranscription",
     "FakeTwilio",
     "FakeTwilioCall",
+    "HttpRefusedError",
     "RealtimeCall",
 ]
 __all__ += _shared.__all__
