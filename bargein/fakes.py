@@ -7,7 +7,6 @@ import bargein.nodes.fakes as _shared
 
 from ._removed import removed_names
 from .nodes.fakes import *
-from .nodes.fakes.platforms import HttpRefusedError as HttpRefusedError
 from .nodes.vendors.anthropic.fake import FakeAnthropic as FakeAnthropic
 from .nodes.vendors.assemblyai.fake import FakeAssemblyAIEar as FakeAssemblyAIEar
 from .nodes.vendors.azure.fake import FakeAzureChat as FakeAzureChat
@@ -69,7 +68,6 @@ __all__ = [
     "FakeTranscription",
     "FakeTwilio",
     "FakeTwilioCall",
-    "HttpRefusedError",
     "RealtimeCall",
 ]
 __all__ += _shared.__all__

@@ -44,6 +44,7 @@ PROSE = {"CONTRIBUTING.md"} | {
 SLOW = {"docs/providers.md": pytest.mark.proof}
 """Pages whose programs put a provider through all its checks."""
 KEYS = {
+    "retell.md": ("OPENAI_API_KEY", "BARGEIN_RETELL_SECRET"),
     "line.md": ("OPENAI_API_KEY", "TOKEN"),
     "telephone.md": (
         "TWILIO_ACCOUNT_SID",
@@ -55,7 +56,7 @@ KEYS = {
 }
 """What the reader of a page has in the environment, by what the page says."""
 
-SAMPLES = {"TELNYX_PUBLIC_KEY": "A" * 43 + "="}
+SAMPLES = {"TELNYX_PUBLIC_KEY": "A" * 43 + "=", "BARGEIN_RETELL_SECRET": "s" * 20}
 """Values that are checked at once."""
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 

@@ -18,7 +18,7 @@ from ..protocol._watch_messages import WatchLevel
 from ..server import Limits
 from ..server._wire_paths import WirePaths
 from ..wires._wire import Wire
-from ..wires.harness import LineWire
+from ..wires.harness import LineWire, RetellWire
 from ..wires.native import NativeWire
 from ..wires.telephone import TelnyxRelay, TwilioRelay
 
@@ -30,6 +30,7 @@ BUILT_IN: dict[str, Callable[[], Wire]] = {
     TwilioRelay.name: TwilioRelay,
     TelnyxRelay.name: TelnyxRelay,
     LineWire.name: LineWire,
+    RetellWire.name: RetellWire,
 }
 """The wires that ``--wire`` knows by their names."""
 

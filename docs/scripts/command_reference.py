@@ -66,6 +66,7 @@ VARIABLES = {
     "BARGEIN_MODELS": "the folder that keeps model weights, in place of `bargein/models` in your "
     "cache folder",
     **_vendor_variables(),
+    "BARGEIN_RETELL_SECRET": "`RetellWire`: what stands in its path, and lets Retell call",
     "TELNYX_API_KEY": "`Telnyx`: a key of the account whose numbers your agent answers",
     "TELNYX_PUBLIC_KEY": "`Telnyx` and `TelnyxRelay`: the account's public key, which checks "
     "signatures",

@@ -81,6 +81,11 @@ class TextWireTransport:
         self._silent = trio.Event()
         self.user_speaks = False
 
+    @property
+    def most_bytes(self) -> int:
+        """How long a message may be."""
+        return self.hosted.limits.max_message_bytes
+
     # --- to the caller --------------------------------------------------------------------------
 
     def send(self, message: Message) -> None:
@@ -132,7 +137,7 @@ class TextWireTransport:
         """Apply a message of the far side; never raises."""
         call = self.hosted.call
         if call is None:
-            if len(self._early) < MAX_EARLY and len(data) <= self.hosted.limits.max_message_bytes:
+            if len(self._early) < MAX_EARLY and len(data) <= self.most_bytes:
                 self._early.append(data)
             return
         if call.ended.is_set():
@@ -149,7 +154,7 @@ class TextWireTransport:
             self.hosted.end("failed")
 
     def _decoded(self, data: Data) -> Any:
-        if len(data) > self.hosted.limits.max_message_bytes:
+        if len(data) > self.most_bytes:
             return Ignored("too long")
         if not self._messages.take():
             return Ignored("too many messages")

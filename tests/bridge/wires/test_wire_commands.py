@@ -25,6 +25,7 @@ telnyx /telnyx/ended
 line /line/ws
 line /line/chats
 line /line/status
+retell /retell/
 """
 """Each wire and its paths."""
 

@@ -1,7 +1,6 @@
 """Calls over Cartesia's Line: what was heard is what the harness tells, whoever stops it."""
 
 import json
-import re
 
 import pytest
 import trio
@@ -26,50 +25,15 @@ from bargein.fakes import FakeLineHarness
 from bargein.harness import SendCustom
 from bargein.phone import SwitchLanguage
 from bargein.testing import open_harness
-
-STORY = (
-    "Once upon a time, there was a fox. It lived in a wood, with a hen. "
-    "Every evening the fox asked the hen for dinner, and every evening the hen declined."
+from tests.bridge.wires.harness.stories import (
+    STORIES,
+    STORY,
+    acting,
+    entries,
+    random_barge_ins,
+    squeezed,
+    teller,
 )
-STORIES = {
-    "English": STORY,
-    "Chinese": "从前有一只狐狸。它和一只母鸡住在森林里。每天晚上狐狸都请母鸡吃饭、母鸡都拒绝。",
-    "Arabic": "كان يا ما كان ثعلب يعيش في غابة مع دجاجة وكل مساء كان يدعوها إلى العشاء",
-    "emoji": "Once 🦊 upon a time 👨‍👩‍👧, there was 🏳️‍🌈 a fox. It lived 🌲, with a hen 🐔.",
-}
-
-
-def teller(story=STORY):
-    """Greets, and tells a story to whoever speaks, word by word."""
-
-    async def answer(call):
-        async def tell(message):
-            for word in re.findall(r"\S+\s*", story):
-                yield AgentResponse(content=word)
-                await trio.sleep(0.01)
-
-        call.converse(type("Teller", (), {"generate": staticmethod(tell)})())
-        call.say("Good evening. What can I tell you?")
-
-    return answer
-
-
-def acting(act):
-    """Does something at the end of the caller's first turn."""
-
-    async def answer(call):
-        call.bridge(name="clerk").on(UserStoppedSpeaking).stream(act).broadcast()
-
-    return answer
-
-
-def squeezed(text):
-    """Return what of a text is heard: no white space, no emoji, no punctuation."""
-    return "".join(char for char in text if char.isalnum())
-
-
-def entries(call):
-    return [one for one in call.history.entries if one.role == "agent"]
 
 
 @pytest.mark.parametrize("version", ["0.1", "0.2"])
@@ -117,21 +81,6 @@ async def test_a_call_knows_what_the_harness_said_of_it(version, autojump_clock)
         assert line.line.heard == "Hello, I am Ada."
 
 
-def random_barge_ins(moments, story):
-    """Interrupt the story at each moment; nothing that was heard may lack, and nothing more be."""
-
-    async def main():
-        async with open_harness(teller(story), FakeLineHarness()) as harness:
-            for moment in moments:
-                await harness.says("Tell me a story.")
-                await trio.sleep(moment)
-            await trio.sleep(40)
-            told = "".join(one.heard for one in entries(harness.call))
-            assert squeezed(told) == squeezed(harness.line.heard)
-
-    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-
-
 @settings(max_examples=8, deadline=None)
 @given(
     moments=st.lists(st.floats(0.0, 12.0), min_size=1, max_size=2),
@@ -139,7 +88,7 @@ def random_barge_ins(moments, story):
 )
 def test_heard_is_what_was_told_at_any_moment(moments, story):
     """Whenever the caller interrupts, in any script, heard is what the harness has spoken."""
-    random_barge_ins(moments, STORIES[story])
+    random_barge_ins(FakeLineHarness, moments, STORIES[story])
 
 
 @pytest.mark.proof
@@ -150,7 +99,7 @@ def test_heard_is_what_was_told_at_any_moment(moments, story):
 )
 def test_heard_is_what_was_told_at_many_moments(moments, story):
     """The same, for many moments."""
-    random_barge_ins(moments, STORIES[story])
+    random_barge_ins(FakeLineHarness, moments, STORIES[story])
 
 
 async def test_protected_speech_is_heard_to_its_end(autojump_clock):

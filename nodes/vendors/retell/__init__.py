@@ -1,0 +1,1 @@
+"""Retell: agents that Retell hears and speaks for."""
