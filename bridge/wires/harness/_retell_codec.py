@@ -69,12 +69,14 @@ def decode(data: Data) -> RetellEvent | Ignored:
     match message.get("interaction_type"):
         case "call_details":
             call = message.get("call")
-            known = isinstance(call, dict)
-            return CallDetails(call) if known else Ignored("call_details without call")
+            if not isinstance(call, dict):
+                return Ignored("call_details without call")
+            return CallDetails(call)
         case "ping_pong":
             at = message.get("timestamp")
-            known = isinstance(at, int) and not isinstance(at, bool)
-            return Ping(at) if known else Ignored("ping_pong without timestamp")
+            if not isinstance(at, int) or isinstance(at, bool):
+                return Ignored("ping_pong without timestamp")
+            return Ping(at)
         case "update_only":
             return _transcript(message, None)
         case "response_required" | "reminder_required":
