@@ -86,12 +86,10 @@ class Plans(dict[type, Plan]):
         self.is_closed = False
 
     def add_observer(self, meant: Matcher, fn: Receiver, *, before_rules: bool) -> None:
-        """Give an observer the messages that are meant."""
         (self._before_rules if before_rules else self._observers).append((meant, fn))
         self.clear()
 
     def add_sink(self, meant: Matcher, fn: Receiver) -> None:
-        """Give a sink the messages that are meant."""
         self._sinks.append((meant, fn))
         self.clear()
 
@@ -440,7 +438,6 @@ class FailingReceivers:
             log.error(event, receiver=name, event_alias=message.alias, exc_info=error)
 
     def observe(self, observer: Callable[[Message], Any], message: Message) -> None:
-        """Call an observer, and record whether it worked."""
         try:
             observer(message)
         except BaseException as error:  # noqa: ASYNC103, BLE001 - reported; others get the message

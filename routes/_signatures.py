@@ -30,7 +30,6 @@ def name_of(fn: object) -> str:
 
 
 def is_async_function(fn: object) -> bool:
-    """Whether calling this returns an awaitable or an async iterator."""
     return any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f) for f in _faces(fn))
 
 

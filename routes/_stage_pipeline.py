@@ -407,7 +407,6 @@ async def carry_out(pipeline: Pipeline, run: Run, value: Any, pending: Pending |
     """Execute the async stages of a run to their end, in its task and scope.
 
     Args:
-        pipeline: The stages of its chain.
         value: The result of the sync stages before them; ``NOT_YET`` if these have not finished.
         pending: What a sync stage returned that must be awaited or iterated first, if any.
 

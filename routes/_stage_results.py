@@ -77,7 +77,6 @@ async def spread(value: Any, *, lists: bool) -> AsyncGenerator[Any, None]:
     """Yield the values of a stage's result one by one, awaiting it if necessary.
 
     Args:
-        value: The result of the stage.
         lists: Whether to iterate lists, tuples and the results of ``trio.as_safe_channel`` too.
     """
     kind = kind_of(value)

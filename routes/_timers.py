@@ -107,7 +107,6 @@ class TimerTask:
 
     @classmethod
     def of_run(cls) -> TimerTask:
-        """Return the timer task of the current trio run."""
         try:
             return _timer_task.get()
         except LookupError:

@@ -47,7 +47,6 @@ class Logger:
         self._write("warning", event, keys)
 
     def error(self, event: str, /, **keys: Any) -> None:
-        """Log what failed."""
         self._write("error", event, keys)
 
     def exception(self, event: str, /, **keys: Any) -> None:

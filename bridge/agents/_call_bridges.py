@@ -20,7 +20,6 @@ class PlaceInCall(ChainStart):
     is_agent: bool
 
     def leave(self) -> None:
-        """Remove its routes from the call."""
         raise NotImplementedError
 
 
@@ -115,7 +114,6 @@ def _free_name(node: object, name: str | None, taken: Container[str]) -> str:
     Args:
         node: The node; ``None`` for a bridge without one.
         name: The requested name; ``None`` derives it from the node's name or class.
-        taken: The names of the existing bridges.
 
     Raises:
         TypeError: The name is not a string, or the node is a class or a name.

@@ -22,9 +22,6 @@ class Generates(Protocol):
 def check_generates(node: object, verb: str) -> None:
     """Check that a node can answer.
 
-    Args:
-        verb: The method of the call that gets it.
-
     Raises:
         RouteDefinitionError: It has no ``generate()``.
     """
@@ -45,7 +42,6 @@ def check_answers_once(
     """Check that a node does not answer the turns of a call already.
 
     Args:
-        name: The bridge of the node.
         answering: The bridges that had this chain before; gets this one.
         router: The call's; a bridge that has left the call has no chains in it.
         verb: The method of the call that gets the node.

@@ -25,7 +25,6 @@ class EarlyWords:
     __slots__ = ("_context", "_is_over", "_turn", "_words")
 
     def __init__(self, context: CallContext) -> None:
-        """Start to keep words."""
         self._context = context
         self._is_over = False
         self._words: deque[Message] = deque(maxlen=MOST_KEPT)

@@ -329,7 +329,6 @@ class OpenAnswers:
 
         Args:
             run: The run that generates it; ``None`` for an answer that is complete at once.
-            agent: The name of its bridge.
         """
         self._count += 1
         answer = Answer(self._count, agent, run, trio.current_time())
@@ -386,9 +385,6 @@ class OpenAnswers:
         """Return the answer whose chain published a message that cut it; ``None`` for none.
 
         Such a message is detached from its run, and delivered anyway.
-
-        Args:
-            message: The message, in the step in which it is published.
         """
         for run in lineage(current_run()) if message.run is None else ():
             if run.interruption is not None and run.interruption.cause is message:
@@ -406,7 +402,6 @@ class OpenAnswers:
         return self.of(cause.run) is answer
 
     def close(self, answer: Answer) -> None:
-        """Forget an answer that is over."""
         self._open.pop(answer, None)
         self._forget(answer.run, answer)
         for run in answer.active:
@@ -462,7 +457,6 @@ def outermost(run: Run | None) -> Run | None:
 
 
 def lineage(run: Run | None) -> Iterator[Run]:
-    """Yield a run and all its ancestors."""
     while run is not None:
         yield run
         run = run.parent

@@ -44,7 +44,6 @@ class PlayoutEvents:
         """Publish to a router.
 
         Args:
-            memory: Writes what was heard to the history.
             settled: Called with each utterance that will not change any more.
         """
         self._router = router
@@ -143,7 +142,6 @@ class AnswerAudio:
         """Start silent.
 
         Args:
-            memory: Writes what was heard to the history.
             settled: Called with each utterance that will not change any more.
             is_generating: Whether the agent with the floor is working on an answer.
         """

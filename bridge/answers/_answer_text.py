@@ -244,7 +244,6 @@ class AnswerText:
         self._finish_without_run(utterance.answer)
 
     def _finish_without_run(self, answer: Answer) -> None:
-        """End the text of an answer that no run will end."""
         if answer.interruption is not None:
             self._opener.finish(answer, "interrupted")  # these words cut it, and are all of it
         elif not answer.active:

@@ -156,9 +156,7 @@ class BackgroundAnswers:
         """Start without background answers.
 
         Args:
-            delivery: Delivers the results.
             answers: The answers that are not over.
-            stop: Ends an answer as cut.
         """
         self._context = context
         self._delivery = delivery

@@ -93,7 +93,6 @@ class CallAnswers:
 
         Args:
             delivery: Delivers the results of background answers.
-            interrupt: Cuts one answer, for its handle.
             directive_of: Returns what a model is told to do after a verb cut an answer.
         """
         router = context.router
@@ -222,7 +221,6 @@ class CallAnswers:
 
     @property
     def history(self) -> History:
-        """What was said until now."""
         self.advance()
         return self._context.history
 
@@ -472,7 +470,6 @@ class FixedTexts:
         self._unbegun: list[FixedText] = []
 
     def say(self, wanted: FixedText) -> OwnedAnswerHandle:
-        """Queue a text in this step, and return its handle."""
         if type(wanted) not in self._chains:
             self._write_chain(type(wanted))
         self._router.publish_detached(wanted, "call")

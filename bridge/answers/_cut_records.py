@@ -67,7 +67,6 @@ class CutRecords:
         return self._ends_as or ("redirected" if verb == "redirect" else "interrupted")
 
     def cut(self, answer: Answer, by: Interruption) -> None:
-        """Cut an answer, record what it was doing, and log it."""
         answer.cut(by)
         self._count += 1
         phase = answer.seen_phase
@@ -80,7 +79,6 @@ class CutRecords:
         self.record(answer, by, answer.seen_phase)
 
     def record(self, answer: Answer, interruption: Interruption, phase: AnswerPhase) -> None:
-        """Record that an answer was cut or paused, and what it was doing."""
         cause = interruption.cause
         verb = verb_of(cause)
         record = InterruptionRecord(
@@ -108,7 +106,6 @@ class CutRecords:
                 self._history.set_interruption(stronger, entry.agent)
 
     def _keep(self, answer: Answer, by: Interruption) -> None:
-        """Remember which answer was cut with a run."""
         # A handler may ask by the run that was cut, or by that which began the answer.
         first = by.run if answer.run is None else answer.run.id
         self._cut_runs += ((run, answer.number) for run in {by.run, first})

@@ -41,7 +41,6 @@ class HistoryWriter:
         self._history.set_agent(answer.number, *said, answer.is_notice)
 
     def remember_if_begun(self, answer: Answer) -> None:
-        """Write an answer if it has said anything."""
         if answer.generated:
             self.remember(answer)
 

@@ -40,7 +40,6 @@ class SilentAnswers:
     __slots__ = ("_answers", "_apology")
 
     def __init__(self, context: CallContext, answers: CallAnswers) -> None:
-        """Watch the answers of a call."""
         self._answers = answers
         self._apology = language(context.language).apology
         silent = [AgentStaysSilent, EndCall, TransferCall, AgentHandoff]

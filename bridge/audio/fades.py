@@ -22,7 +22,6 @@ is heard as a click."""
 
 
 def fade_samples(rate_hz: int) -> int:
-    """Return how many samples a fade has."""
     return round(FADE_S * rate_hz)
 
 
@@ -36,7 +35,6 @@ def missing_in_rise(values: array[int], rate_hz: int, since: int = 0) -> array[i
 
     Args:
         values: Samples of the rise; no more than are left of it.
-        rate_hz: Their sample rate.
         since: How many samples of the rise came before them.
     """
     length = fade_samples(rate_hz)
@@ -78,7 +76,6 @@ def fades_of(stretches: Sequence[PlayedAudio], rate_hz: int = 24_000) -> list[Fa
 
     Args:
         stretches: What was heard, in order of time.
-        rate_hz: The sample rate of all audio.
 
     Returns:
         The fades, in order of time; each may reach into the silence or the stretch after it.

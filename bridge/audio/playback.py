@@ -34,5 +34,4 @@ class Fence:
         self._number = max(self._number, utterance)
 
     def drops(self, utterance: int) -> bool:
-        """Whether the audio of an utterance is dropped."""
         return utterance <= self._number

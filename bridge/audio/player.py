@@ -126,7 +126,6 @@ class Player:
         """Return the next piece of sound; called by the sound thread.
 
         Args:
-            samples: How many samples.
             heard_s: When the first of them will be heard.
         """
         with self._lock:

@@ -323,7 +323,6 @@ class Bridge(PlaceInCall):
 
 
 def _speaks(node: object, message: Message) -> bool:
-    """Whether a node speaks the text of a message itself."""
     leaves = getattr(node, "leaves_to_voice", None)
     return getattr(node, "speaks_itself", False) and not (leaves is not None and leaves(message))
 

@@ -42,7 +42,6 @@ async def open_bare_call(
         transport: The caller's side; its method ``attached(call)``, if it has one, is called before
             the first event.
         history: What was said earlier in the same conversation; ``None`` for nothing.
-        conversation: Names the conversation in the conversation store.
         request: How a client of the server requested it.
         budgets: How long each stage of an answer may be silent; ``None`` watches none.
         language: The tag of the language of bargein's own texts and phrases.

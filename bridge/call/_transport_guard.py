@@ -78,7 +78,6 @@ class TransportGuard:
         self._watchers.remove(watcher)
 
     def close_watchers(self) -> None:
-        """Close all watchers, because the call is over."""
         for watcher in tuple(self._watchers):
             watcher.close()
 

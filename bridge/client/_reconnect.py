@@ -61,7 +61,6 @@ class ReconnectingLine:
             self._backlog.enqueue(data)
 
     def note(self, message: ServerMessage) -> None:
-        """Count a received message."""
         if not isinstance(message, AgentFrame):
             self.received += not isinstance(message, Greeting)
             return

@@ -8,7 +8,6 @@ from .._call_request import check_conversation
 
 
 def as_conversation(text: str) -> str:
-    """Parse the name of a conversation."""
     try:
         check_conversation(text)
     except ValueError as error:

@@ -151,9 +151,6 @@ def _write(stream: TextIO | None, text: str) -> None:
 def settle(code: int) -> int:
     """Write what is left of a command's output, before Python does and complains.
 
-    Args:
-        code: The exit code of the command.
-
     Returns:
         The exit code: 1 in place of 0 if the output cannot be written.
     """

@@ -128,7 +128,6 @@ class VoiceTransport:
     # --- called by the sound library's threads ----------------------------------------------------
 
     def heard(self, data: Any, frames: int, time: Any, status: Any) -> None:
-        """Receive a frame of the microphone."""
         self._frames.append(bytes(data))
         if not self._is_closed:
             try:
@@ -137,7 +136,6 @@ class VoiceTransport:
                 self._is_closed = True
 
     def wanted(self, data: Any, frames: int, time: Any, status: Any) -> None:
-        """Fill a frame of the loudspeaker."""
         latency_s = max(0.0, time.outputBufferDacTime - time.currentTime)
         now_s = perf_counter()
         data[:] = self._player.render(frames, now_s, now_s + latency_s)

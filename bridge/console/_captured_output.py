@@ -80,7 +80,6 @@ def log_to(
     """Send all logs of the process to a file, and show its warnings.
 
     Args:
-        level: The lowest level that is written.
         pii: Whether keys that start with ``pii_`` are written.
         show: Called on the event loop with warnings and errors, without private data.
         show_at_once: Called in place of it from a thread, if the event loop is blocked.

@@ -94,7 +94,6 @@ class Console:
             self._typed.changed()
 
     def show(self, line: ConsoleLine) -> None:
-        """Add a permanent line."""
         self._transcript.show(line)
         self.refresh()
 
@@ -118,7 +117,6 @@ class Console:
         self.refresh()
 
     def refresh(self) -> None:
-        """Redraw soon."""
         self._dirty.set()
 
     def _live(self, width: int) -> LivePart:
@@ -277,7 +275,6 @@ class Console:
         self._anew = True
 
     def leave(self) -> None:
-        """End the conversation."""
         self._signals.limit(LEAVE_S)
         if self._typed is None:
             self._scope.cancel(reason="the person left")

@@ -124,7 +124,6 @@ class _FollowedAnswer:
 
 
 def earlier_lines(entries: tuple[Entry, ...]) -> list[ConsoleLine]:
-    """Return the last entries of a conversation as lines."""
     lines: list[ConsoleLine] = []
     for entry in entries:
         match entry:

@@ -57,7 +57,6 @@ class Keyboard:
 
         Args:
             terminal: The file descriptor to read from.
-            editor: The line being typed.
             actions: Handles the keys that do not edit it.
         """
         self._terminal = terminal

@@ -71,7 +71,6 @@ class Narrator:
         """Start without tools.
 
         Args:
-            display: Shows the lines.
             live: Whether running tools are shown elsewhere until they have an outcome.
             voice: Whether the user's words come from a microphone.
         """
@@ -144,7 +143,6 @@ def _progress(event: ToolProgress | ToolOutput) -> str:
 
 
 def _with_detail(text: str, detail: str) -> str:
-    """Return a text with details for the developer below it."""
     return f"{text}\n{indent(detail, '  ')}" if detail else text
 
 

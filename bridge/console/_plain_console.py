@@ -108,7 +108,6 @@ class PlainConsole:
         self._queue(self._out, json.dumps({**head, **fields}) + "\n")
 
     def show(self, line: ConsoleLine) -> None:
-        """Add a permanent line."""
         if line.style == "user" and sys.stdin is not None and sys.stdin.isatty():
             return  # the person has just typed it
         if self._out.isatty():

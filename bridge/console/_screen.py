@@ -71,12 +71,10 @@ class PermanentLines:
         self._add(line)
 
     def end(self) -> None:
-        """End the growing line, if there is one."""
         if self.growing:
             self.write("\n")
 
     def write(self, text: str) -> None:
-        """Add to the growing line."""
         *whole, self.growing = (self.growing + text).split("\n")
         for line in whole:
             self._add(ConsoleLine(line))
@@ -174,11 +172,7 @@ class ScreenPainter:
     """
 
     def __init__(self, *, color: bool, encoding: str = "utf-8") -> None:
-        """Start below the terminal's content.
-
-        Args:
-            color: Whether rows have colour.
-        """
+        """Start below the terminal's content."""
         self._color = color
         self._encoding = encoding
         self._shown: Frame | None = None
@@ -187,7 +181,6 @@ class ScreenPainter:
         """Return the output that adds permanent rows, and a frame below them.
 
         Args:
-            standing: New permanent rows.
             frame: The live part; it overwrites the previous one.
         """
         if not standing and frame == self._shown:

@@ -39,7 +39,6 @@ class SlashCommand:
 
     @property
     def usage(self) -> str:
-        """How it is typed."""
         return f"/{self.name}" + {"nothing": "", "note": " [note]", "text": " TEXT"}[self.takes]
 
 
@@ -149,7 +148,6 @@ def not_stopped_line(receipt: Receipt, running: frozenset[str]) -> ConsoleLine |
     """Return a line on the tools that a settled verb could not stop; ``None`` if there are none.
 
     Args:
-        receipt: The verb's receipt, settled.
         running: The ids of the running tools.
     """
     if ROWS[receipt.verb].cuts not in ("step", "work"):

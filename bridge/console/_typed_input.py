@@ -69,8 +69,6 @@ class TypedInput:
         """Start without input.
 
         Args:
-            display: Shows the results.
-            is_ready: Whether the agent listens yet.
             by_pipe: Whether input comes from a program or a file; then a queued line may answer a
                 question.
         """

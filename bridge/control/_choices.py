@@ -198,5 +198,4 @@ def _words(text: str) -> list[str]:
 
 @lru_cache(maxsize=64)
 def _each_word(phrases: tuple[str, ...]) -> frozenset[str]:
-    """Return the words of phrases that count alone."""
     return frozenset(word for phrase in phrases for word in words_of(phrase))

@@ -198,11 +198,9 @@ class Questions:
         Cancelling this withdraws the question.
 
         Args:
-            text: What the agent says.
             choices: What the answer is matched with; empty for a free answer.
             timeout_s: Seconds of silence until the timeout; ``None`` for no limit.
             run: The run that the tool works for; ``None`` for a background job, which asks nobody.
-            source: The agent's bridge.
             for_operator: Whether the tool asks the operator; then events do not name it.
 
         Returns:
@@ -305,7 +303,6 @@ class Questions:
                 self._close(question, QuestionAnswer("interrupted"))
 
     def close(self) -> None:
-        """Close all questions, because the call is over."""
         for question in self._all.pending:
             self._close(question, QuestionAnswer("withdrawn"))
 
@@ -461,7 +458,6 @@ class Questions:
 
 
 def _may_answer(question: _Question, event: object) -> bool:
-    """Whether an event is part of the answer to the open question."""
     if question.skips_turn:
         return False
     if isinstance(event, UserStartedSpeaking):
@@ -484,7 +480,6 @@ def check_question(text: object, choices: object, timeout_s: object) -> None:
 
 
 def _phrases_of(given: AnswerPhrases | str) -> AnswerPhrases:
-    """Return the phrases of a language, or those given."""
     from ..languages import AnswerPhrases
 
     if isinstance(given, AnswerPhrases):

@@ -112,7 +112,6 @@ class Permissions:
         """Answer a question.
 
         Args:
-            allow: Whether it may run.
             remember: Whether the answer applies to all further calls of that tool in this
                 conversation, except by background jobs.
 

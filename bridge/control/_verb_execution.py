@@ -73,7 +73,6 @@ class VerbExecution:
 
         Args:
             why_not: Returns why a verb would do nothing now; empty if it would do something.
-            settle_state: Publishes the current state.
         """
         self._context = context
         self._answers = answers

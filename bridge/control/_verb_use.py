@@ -209,7 +209,6 @@ class VerbUse:
 
     @property
     def everybody(self) -> tuple[str, ...]:
-        """All agents, and the call itself."""
         return (*self.context.floor.agents, "call")
 
     def run_cut(self, run: Run) -> None:

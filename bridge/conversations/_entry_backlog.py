@@ -31,11 +31,7 @@ class EntryBacklog:
     """
 
     def __init__(self, conversation: str) -> None:
-        """Keep nothing yet.
-
-        Args:
-            conversation: The name of the conversation, for the log.
-        """
+        """Keep nothing yet."""
         self._conversation = conversation
         self._entries: dict[int, Entry] = {}
         self._sizes: dict[int, int] = {}

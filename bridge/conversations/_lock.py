@@ -64,7 +64,6 @@ class ConversationLock:
             return False
 
     def release(self) -> None:
-        """Release the lock, and remove its file."""
         if sys.platform != "win32":  # an open file cannot be removed there
             self._path.unlink(missing_ok=True)
         os.close(self._descriptor)

@@ -290,18 +290,13 @@ class GrowingAnswers:
 
     @property
     def in_pieces(self) -> dict[int, Entry]:
-        """The answers stored with additions, as stored."""
         return {index: self._written[index] for index in self._additions}
 
     def has_additions(self, index: int) -> bool:
-        """Whether the file has additions to an entry."""
         return index in self._additions
 
     def addition(self, index: int, entry: Entry) -> tuple[int, str] | None:
         """Return what a change adds to an answer.
-
-        Args:
-            index: The index of the entry in the history.
 
         Returns:
             The number of the addition, from 1, and its record; ``None`` if the entry must be

@@ -20,11 +20,7 @@ class ProviderCall(dict[str, Any]):
     def __init__(
         self, call: Mapping[str, Any], *, provider: str = "", extra: Mapping[str, Any] | None = None
     ) -> None:
-        """Copy a call.
-
-        Args:
-            provider: Whose fields they are.
-        """
+        """Copy a call."""
         super().__init__(call)
         self.provider = provider
         self.extra: Mapping[str, Any] = {} if extra is None else extra

@@ -195,7 +195,6 @@ def harmless(text: str, note_tag: str) -> str:
 
 
 def _is_shown(entry: Entry) -> bool:
-    """Whether a model sees an entry."""
     match entry:
         case UserEntry(is_returned=True) | NoteEntry(kind="fault") | AgentEntry(is_notice=True):
             return False

@@ -392,7 +392,6 @@ class Playout:
         self._listener.utterance_settled(utterance)
 
     def advance(self, now_s: float) -> None:
-        """Update what the caller has heard."""
         # A copy: whoever is heard to its end leaves the queue.
         for utterance in () if self._held else tuple(self._utterances):
             self._advance_one(utterance, now_s)
@@ -491,7 +490,6 @@ def has_started(utterance: Utterance, now_s: float, *, reports: bool) -> bool:
     """Whether the first sound of an utterance has reached the caller.
 
     Args:
-        utterance: The utterance, with nothing in front of it.
         reports: Whether the player has ever reported anything.
     """
     if utterance.played.is_reported:

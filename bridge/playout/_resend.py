@@ -34,7 +34,6 @@ class Resend:
         """Start with an empty player.
 
         Args:
-            transport: Leads to the player.
             lead_s: How many seconds of audio may be ahead of what was played.
             new_number: Returns a number for audio that is sent again.
         """

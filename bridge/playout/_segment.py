@@ -126,7 +126,6 @@ class Segment:
         """Return where in its audio the word that ends at an offset starts, in seconds.
 
         Args:
-            end: The offset in its text.
             inside_s: Seconds of its audio that were played.
         """
         times = self._timed() or ()
@@ -278,7 +277,6 @@ def last_word_start_s(
     """Return where in the audio the word that ends at an offset of the text starts, in seconds.
 
     Args:
-        text: What the audio says.
         words: The timing of its words, aligned or not; empty if unknown.
         end: The offset in ``text`` at which the word ends; above 0.
         duration_s: Seconds of the whole audio, or of the audio so far.
@@ -362,9 +360,7 @@ class WordTimes:
         """Find a voice's words in a text.
 
         Args:
-            text: What the audio says.
             words: The timing of its words, in order.
-            duration_s: Seconds of the audio.
             complete: Whether that is all the audio.  If not, words that come later are not known.
             ends: The result of ``word_ends(text)``; ``None`` computes it.
         """
@@ -381,7 +377,6 @@ class WordTimes:
 
         Args:
             words: The timing of all words, in order; those that were known before are the same.
-            duration_s: Seconds of the audio, now.
         """
         new, self._counted = words[self._counted :], len(words)
         if self._spelling is None:
@@ -551,7 +546,6 @@ def _word_spans(
     """Return when each word starts and ends, in rising order.
 
     Args:
-        words: Which pieces each has.
         times: When each piece is said.
     """
     starts_s: list[float] = []
@@ -582,9 +576,7 @@ def heard_length(
     """Return how many characters of a text were heard.
 
     Args:
-        text: What the audio says.
         words: The timing of its words, aligned or not; empty if unknown.
-        played_s: Seconds of the audio that were played.
         duration_s: Seconds of the whole audio, or of the audio so far.
         ends: The result of ``word_ends(text)``; ``None`` computes it.
 

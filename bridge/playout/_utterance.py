@@ -68,7 +68,6 @@ class PlayedPosition:
         """Record audio that was sent to the transport.
 
         Args:
-            duration_ms: How much.
             plays_at_s: When the player gets to it, if it has played everything sent before.
         """
         flows = self._anchor_s is not None and not self._stalled and plays_at_s > now_s
@@ -101,7 +100,6 @@ class PlayedPosition:
         self.started = True
 
     def cut(self, position_ms: float) -> None:
-        """Let it stand at the position of a cut."""
         self.cut_at_ms = position_ms
 
     def restart(self, from_ms: float, now_s: float) -> None:
@@ -408,7 +406,6 @@ class Utterance:
 
         Args:
             chars: The place; one before what was heard already changes nothing.
-            basis: How that is known.
         """
         if chars <= self.heard_chars:
             return ""
@@ -467,7 +464,6 @@ class Utterance:
         self.played.restart(from_ms, now_s)
 
     def went_by(self, play_number: int) -> bool:
-        """Whether some of it was sent under this number."""
         if play_number == self.play_number:
             return self.played.sent_ms > self._starts_ms
         return self._earlier is not None and play_number in self._earlier

@@ -208,7 +208,6 @@ def align(spoken: Sequence[str], written: Sequence[str], *, complete: bool = Tru
 
     Args:
         spoken: The pieces of the voice's words, as they are compared.
-        written: The pieces of the text.
         complete: Whether the voice says nothing more.
     """
     matches: list[Match] = []
@@ -320,7 +319,6 @@ def after_words(told: str, given: str, heard: int, sent: int) -> int | None:
 
     Args:
         told: The words that were spoken after those told before.
-        given: The text.
         heard: How many characters of it were told before.
         sent: How many characters of it the far side has.
 
@@ -343,7 +341,6 @@ def _after_most(wanted: str, rest: str) -> int | None:
     """Return where words end in a text of which the voice has left out some; ``None`` if nowhere.
 
     Args:
-        wanted: The letters of the words.
         rest: The text from where they may begin.
     """
     taken = start = 0
@@ -369,7 +366,6 @@ def after_stop(told: str, given: str, heard: int, sent: int) -> int | None:
 
     Args:
         told: What was heard of the text, or of its last clause.
-        given: The text.
         heard: How many characters of it were told before.
         sent: How many characters of it the far side has.
 

@@ -140,7 +140,6 @@ class _Voices:
         self.px_per_s = (self._right - self._left) / max(self._until_s - self._from_s, 0.001)
 
     def x(self, at_s: float) -> float:
-        """Return where a moment is."""
         return self._left + (min(max(at_s, self._from_s), self._until_s) - self._from_s) * (
             self.px_per_s
         )
@@ -363,7 +362,6 @@ class _PicturePage:
         return sorted(labels, key=lambda label: label[0])
 
     def _heard_text(self, utterance: int) -> str:
-        """Return the text of an utterance, or its heard part if it was cut."""
         text, answer = self._notes.texts.get(utterance, ""), self._notes.answers.get(utterance)
         entry = agent_entry(self._notes.history, answer)
         if not entry or entry["generated"] != text or entry["heard"] == text:
@@ -402,7 +400,6 @@ def _decided_in(decision: TurnDecision) -> str:
 def _draw_cut(
     canvas: Canvas, top: float, width: float, result: Rehearsal, cut: MeasuredCut
 ) -> None:
-    """Draw a cut that was heard, enlarged."""
     assert cut.latency_s is not None
     assert cut.silent_at_s is not None
     text = f"{cut.latency_s * 1000:.0f} ms from the caller's first sound to the agent's last"

@@ -81,9 +81,6 @@ async def measure_call(
     """Measure a call that is over.
 
     Args:
-        caller: The client that made it.
-        simulated: What the caller said and heard.
-        observer: What the app did.
         start_s: When the call began, in seconds of trio's clock.
     """
     microphone = simulated.microphone

@@ -137,7 +137,6 @@ def audible_at(recording: Recording, at_s: float) -> int | None:
 
 
 def heard_of_answer(recording: Recording, notes: CallNotes, utterance: int) -> array[int]:
-    """Return all audio heard of the answer that an utterance belongs to."""
     answer = notes.answers.get(utterance)
     heard = array("h")
     for number in _utterances(recording):

@@ -84,7 +84,6 @@ class Timeline:
     # --- before the call ------------------------------------------------------------------------
 
     def title(self, text: str) -> None:
-        """Write a heading."""
         self._terminal.row([], text, "bold")
 
     @contextmanager
@@ -120,7 +119,6 @@ class Timeline:
 
         Args:
             start_s: Time zero, in seconds of trio's clock.
-            simulated: Measures the cuts.
         """
         self._start_s = start_s
         self._simulated = simulated

@@ -122,7 +122,6 @@ class Canvas:
     def text(
         self, x: float, y: float, text: str, size: float, fill: str = INK, anchor: Anchor = "la"
     ) -> None:
-        """Write one line."""
         point = (x * SCALE, y * SCALE)
         self._draw.text(point, self._shown(text), fill, self._font(size), anchor=anchor)
 
@@ -145,8 +144,6 @@ class Canvas:
         """Write a text as lines that fit a width, with an ellipsis if it is longer.
 
         Args:
-            x: Its left edge.
-            y: Its upper edge.
             width: In logical pixels.
             limit: The maximum number of lines.
             above: Whether `y` is its lower edge.

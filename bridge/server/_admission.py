@@ -58,9 +58,6 @@ class Admission:
         """Keep what decides, and prepare the page.
 
         Args:
-            app: Decides last.
-            wires: What is behind the port.
-            metrics: The server's counts.
             room: Returns why no call can be opened now; ``None`` if one can.
             access: Who may reach the server, under which names, and with which token.
             proxies: Whose headers are believed.
@@ -85,7 +82,6 @@ class Admission:
 
         Args:
             peer: The address of the other end of the socket.
-            secure: Whether the socket is encrypted.
         """
         return PendingConnection(self, peer, secure)
 

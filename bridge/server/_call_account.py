@@ -77,8 +77,6 @@ class CallAccount:
         """Count the call, unless it is refused; nothing else happens before ``run()``.
 
         Args:
-            request: How it was asked for.
-            metrics: The server's counts.
             lasts_s: After how many seconds it ends; infinite for never.
             attend: Called with the call once it is open; must not raise.
             refused: Why it is not opened, if others came before it.

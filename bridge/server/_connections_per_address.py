@@ -85,11 +85,7 @@ class Addresses:
     """
 
     def __init__(self, limits: Limits, over: Counter[str]) -> None:
-        """Start without addresses.
-
-        Args:
-            over: Counts refusals, by budget.
-        """
+        """Start without addresses."""
         self._most = {
             "calls": limits.calls_per_address,
             "failed_tokens": WRONG_TOKENS,
@@ -147,7 +143,6 @@ class Addresses:
             usage.reserved[budget] += 1
 
     def give_back(self, address: str | None, budget: Reserved) -> None:
-        """Count one less."""
         usage = self._usage(address)
         if usage is not None:
             usage.reserved[budget] -= 1
@@ -182,7 +177,6 @@ class ResumeConnections:
         """Start empty.
 
         Args:
-            most: Connections at the same time.
             most_of_address: Of these, how many may have one address; ``None`` for no limit.
             over: Counts those that lose their places, by budget.
         """

@@ -69,7 +69,6 @@ class HttpGate:
         """Keep what requests are checked against.
 
         Args:
-            metrics: The server's counts.
             room: Returns why no call can be opened now; ``None`` if one can.
             access: Who may reach the server, under which names, and with which token.
             is_encrypted: Whether this server itself speaks TLS.
@@ -165,7 +164,6 @@ class HttpGate:
         return response
 
     def reject(self, status: HTTPStatus, code: RefusalCode, text: str) -> Response:
-        """Return the response that refuses a call, and count it."""
         self._metrics.rejected[code] += 1
         return self.refusal(status, code, text)
 
@@ -191,7 +189,6 @@ def call_request(
 
     Args:
         request: Its handshake, which passed the gate.
-        secure: Whether its connection is encrypted.
     """
     headers: dict[str, str] = {}
     for name, value in request.headers.raw_items():

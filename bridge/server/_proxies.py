@@ -83,7 +83,6 @@ class TrustedProxies:
 
         Args:
             peer: The address of the other end of the socket.
-            secure: Whether the socket is encrypted.
         """
         if not self.trusts(peer):
             return CallerAddress(peer, secure)

@@ -192,7 +192,6 @@ def report_of(
     Args:
         points: How many points there are.
         runs: The result of each run, and the first error raised in it.
-        what: What was tried at the points.
 
     Raises:
         AssertionError: Something was wrong in a run.
@@ -214,7 +213,6 @@ def refuse(name: str, limit: int | None) -> None:
     """Check that the runs can be made.
 
     Args:
-        name: The calling function, for the message.
         limit: How many points to try at most.
 
     Raises:

@@ -94,7 +94,6 @@ class Recorder(trio.abc.Instrument):
         self._scenario = trio.lowlevel.current_task()
 
     def end(self) -> None:
-        """Stop counting."""
         self._now = None
 
     def bound(self, scope: trio.CancelScope) -> None:
@@ -120,7 +119,6 @@ class Recorder(trio.abc.Instrument):
         """Handle a counted step; subclasses override it."""
 
     def describe(self, task: trio.lowlevel.Task) -> SchedulerStep:
-        """Describe the step that a task has just taken."""
         assert self._now is not None  # only counted steps are described
         at_s, published = self._now()
         name = "the scenario" if task is self._scenario else task.name
@@ -196,7 +194,6 @@ class Injector(Recorder):
         self._times = times
 
     def stepped(self, task: trio.lowlevel.Task) -> None:
-        """Inject, if this is the point."""
         late = self.steps - self._point.step
         if late == 0:
             step = self.describe(task)

@@ -90,7 +90,6 @@ class Histogram:
         self.sum += value
 
     def lines(self, name: str, text: str) -> Iterator[str]:
-        """Yield its lines of the exposition."""
         yield f"# HELP {name} {text}"
         yield f"# TYPE {name} histogram"
         for bound, count in zip(self._bounds, accumulate(self._counts), strict=False):

@@ -203,7 +203,6 @@ class Operators:
         return ""
 
     def attend(self, call: Call) -> None:
-        """Show a call's questions to the operators from now on."""
         self._calls[call.call_id] = call
 
         def asked(message: Message) -> None:
@@ -221,7 +220,6 @@ class Operators:
         call.router.observe(PermissionAnswered, closed)
 
     def leave(self, call_id: str) -> None:
-        """Forget a call that is over."""
         self._calls.pop(call_id, None)
 
     def end(self, user: str) -> None:

@@ -141,7 +141,6 @@ class VerbRow:
         return {**asdict(self.button), "name": name, "silences": self.cuts != "nothing"}
 
     def request(self, text: str) -> ControlRequested | EmergencyStop:
-        """Return the event that uses it."""
         return self.event() if self.event else ControlRequested(verb=self.verb, text=text)
 
     def does_nothing(self, reason: str) -> str:

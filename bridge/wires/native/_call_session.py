@@ -56,11 +56,7 @@ class CallSession:
     )  # fmt: skip
 
     def __init__(self, connection: WireConnection, hosted: HostedCall) -> None:
-        """Keep what the call needs; nothing happens before ``run``.
-
-        Args:
-            hosted: The call, as the port gives it.
-        """
+        """Keep what the call needs; nothing happens before ``run``."""
         request, limits = hosted.request, hosted.limits
         self._hosted = hosted
         self._metrics = hosted.metrics

@@ -82,11 +82,7 @@ class RateLimitedClient:
     )  # fmt: skip
 
     def __init__(self, transport: NativeTransport, limits: Limits, metrics: Metrics) -> None:
-        """Start without messages.
-
-        Args:
-            metrics: The server's counts.
-        """
+        """Start without messages."""
         self.received = 0
         self.refused = 0
         self._transport = transport

@@ -20,7 +20,6 @@ MAX_SAID_CHARS = 50_000
 
 
 def hello(app: App, call: Call, limits: Limits, token: str | None) -> Hello:
-    """Return the first message of a call."""
     return Hello(**_common(app, call, limits, token))
 
 
@@ -31,7 +30,6 @@ def resumed(
 
     Args:
         call: The call; it may be over.
-        token: The token that resumes it the next time.
         received: How many JSON messages of the client were received.
         verbs: The verbs that the client may use.
     """

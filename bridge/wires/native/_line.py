@@ -81,7 +81,6 @@ class Line:
         self.over.set()
 
     def cut(self) -> None:
-        """Break the connection now."""
         self.connection.cut()
 
     def give_up(self, code: int = TAKEN_OVER, reason: str = "another line has taken over") -> None:

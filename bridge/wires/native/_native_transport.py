@@ -142,7 +142,6 @@ class NativeTransport:
 
         Args:
             outbox: Where messages are queued.
-            metrics: The server's counts.
             audio: False for a caller who reads.
             watch: How much of its call the client may see.
             verbs: The verbs that the client may use.
@@ -182,7 +181,6 @@ class NativeTransport:
     # --- to the caller --------------------------------------------------------------------------
 
     def send(self, message: Message) -> None:
-        """Send the client an event."""
         match message.event:
             case AgentResponse(content=text):
                 said = message.tag
@@ -423,7 +421,6 @@ class BatchedWords:
         """Send words of the agent, now or together with those that follow.
 
         Args:
-            kind: What happened to them.
             utterance: Its number; ``None`` if the words belong to no utterance.
         """
         words = self._generated if kind == "generated" else self._heard
@@ -439,7 +436,6 @@ class BatchedWords:
             self._call_at(self, due_s, self.flush)
 
     def flush(self) -> None:
-        """Send all waiting words."""
         generated, heard = self._generated, self._heard
         if not (generated.text or heard.text):
             return

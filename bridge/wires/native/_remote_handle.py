@@ -76,7 +76,6 @@ class RemoteHandle:
         """Start without verbs under way.
 
         Args:
-            send: Queues a message for the client.
             verbs: The verbs that the client may use.
         """
         self._send = send

@@ -30,7 +30,6 @@ class ResumeTokens:
         self._valid: tuple[bytes, ...] = ()
 
     def renew(self) -> str:
-        """Return a token for the next connection."""
         secret = token_urlsafe(TOKEN_BYTES)
         self._valid = (*self._valid[-1:], _digest(secret))
         return f"{self._call_id}.{secret}"

@@ -77,7 +77,6 @@ class SoundFormat:
         """Add sound, and return what is wrong with its format, once; ``None`` if nothing is.
 
         Args:
-            pcm: What one message of the client has.
             now_s: When it came, on a monotonic clock.
         """
         if self._has_complained:
