@@ -52,6 +52,9 @@ Receiver = Callable[[Message], Any]
 Meant = list[tuple[Matcher, Receiver]]
 """Which messages, and who gets them."""
 
+NO_RUN: Any = object()
+"""Stands for no run, where ``None`` means the current one."""
+
 _event_classes: set[type] = set()
 """The classes that ``is_event()`` has accepted."""
 
@@ -191,20 +194,19 @@ class Dispatch:
     # --- the dispatch -------------------------------------------------------------------------
 
     def publish(self, event: E, source: str = "", run: Run | None = None) -> Message[E]:
-        """Dispatch an event now, for a run: ``None`` means the current one, if there is one.
+        """Dispatch an event now, by the rules above.
+
+        Args:
+            run: The run it belongs to; ``None`` means the current one, if there is one.
 
         Raises:
             PublishLoopError: Sync stages trigger one another without end; raised only inside a
                 stage, which then fails.
         """
-        return self.deliver(event, source, run or CURRENT_RUN.get())
-
-    def publish_detached(self, event: E, source: str = "") -> Message[E]:
-        """Publish an event that belongs to no run, wherever this is called."""
-        return self.deliver(event, source, None)
-
-    def deliver(self, event: E, source: str, run: Run | None) -> Message[E]:
-        """Dispatch an event now, for a run or for none; see the rules above."""
+        if run is None:
+            run = CURRENT_RUN.get()
+        elif run is NO_RUN:
+            run = None
         if self._waits:
             self.catch_up()
         self._published += 1
@@ -227,6 +229,10 @@ class Dispatch:
                 self._publication_over()
         return message
 
+    def publish_detached(self, event: E, source: str = "") -> Message[E]:
+        """Publish an event that belongs to no run, wherever this is called."""
+        return self.publish(event, source, NO_RUN)
+
     def publish_value(self, source: str, value: Any, run: Run | None) -> None:
         """Publish what a stage gave: an event, or a message whose event is published again.
 
@@ -236,7 +242,7 @@ class Dispatch:
         event = value.event if type(value) is Message else value
         if type(event) not in _event_classes and not is_event(event):
             raise NotAnEventError(event, hint_at_event(event))
-        self.deliver(event, source, run)
+        self.publish(event, source, run or NO_RUN)
 
     def _defer(self, message: Message, plan: Plan) -> bool:
         """Defer what follows from cuts until the runs had their next step, if that may be."""
@@ -259,8 +265,14 @@ class Dispatch:
             self.report_cuts()
         if plan.rules and message.is_stale:
             message.leave_run()  # this very message cut its run; deliver it anyway
-        for observer in plan.observers:
-            self.failing.observe(observer, message)
+        for observer in plan.observers:  # as in FailingReceivers.observe(): a call less for each
+            try:
+                observer(message)
+            except BaseException as error:  # noqa: ASYNC103, BLE001 - told, and the others get the message
+                self.failing.failed("observer_failed", observer, message, as_error(error))
+            else:
+                if self.failing.known:
+                    self.failing.works(observer)
         for trigger in plan.triggers:
             trigger(message)
         if self._is_due and message.is_stale:  # only then a run was cut meanwhile
