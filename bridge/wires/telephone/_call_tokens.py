@@ -15,6 +15,7 @@ from typing import final
 
 import trio
 
+from ._departure import Departure
 from .placed_calls import PlacedCall
 
 EXPIRES_S = 60.0
@@ -44,6 +45,18 @@ class AnnouncedCall:
     """What the app has placed; ``None`` for a call that came in."""
     base: str = ""
     """The address of the server as the carrier knows it."""
+    after_url: str = ""
+    """The webhook that is asked what comes after its socket."""
+    returns_to: str = ""
+    """The id of the call that its socket continues; empty for a new one."""
+    hosted_as: str = ""
+    """The port's id of its call; empty before that is open."""
+    departure: Departure | None = None
+    """How the caller was put through, if they were."""
+
+    def depart(self, departure: Departure, hosted_as: str) -> None:
+        """Record that the caller of a call is put through."""
+        self.departure, self.hosted_as = departure, hosted_as
 
     def mark_connected(self) -> None:
         """Record that its socket has come; a second one is not its own."""
@@ -54,7 +67,7 @@ class AnnouncedCall:
 class AnnouncedCalls:
     """The announced calls of one wire, and how many calls each number has."""
 
-    __slots__ = ("_by_key", "_calls_per_number", "_open")
+    __slots__ = ("_by_key", "_calls_per_number", "_connected", "_open")
 
     def __init__(self, calls_per_number: int | None) -> None:
         """Start without calls.
@@ -65,6 +78,7 @@ class AnnouncedCalls:
         """
         self._calls_per_number = calls_per_number
         self._by_key: dict[str, AnnouncedCall] = {}
+        self._connected: dict[str, AnnouncedCall] = {}
         self._open: Counter[str] = Counter()
 
     def announce(
@@ -74,6 +88,7 @@ class AnnouncedCalls:
         called: str,
         placed: PlacedCall | None = None,
         base: str = "",
+        after_url: str = "",
     ) -> AnnouncedCall | None:
         """Announce a call; one that is announced already gets another socket instead.
 
@@ -83,6 +98,7 @@ class AnnouncedCalls:
             called: The number of the app.
             placed: What the app has placed; ``None`` for a call that came in.
             base: The address of the server as the carrier knows it.
+            after_url: The webhook that is asked what comes after its socket.
 
         Returns:
             The call; ``None`` if its number has too many, or too many wait.
@@ -94,10 +110,30 @@ class AnnouncedCalls:
         if len(self._by_key) >= MAX_WAITING or (most is not None and self._open[caller] >= most):
             return None
         expires_s = trio.current_time() + EXPIRES_S
-        announced = AnnouncedCall(call, caller, called, expires_s, placed=placed, base=base)
+        announced = AnnouncedCall(
+            call, caller, called, expires_s, placed=placed, base=base, after_url=after_url
+        )
         self._by_key[announced.key] = announced
         self._open[caller] += 1
         return announced
+
+    def announce_return(self, call: AnnouncedCall, returns_to: str) -> AnnouncedCall:
+        """Announce the socket by which a caller comes back to their call; no limit refuses it.
+
+        Args:
+            call: The caller's call.
+            returns_to: Its id.
+        """
+        self._forget_old()
+        expires_s = trio.current_time() + EXPIRES_S
+        back = AnnouncedCall(call.call, call.caller, call.called, expires_s, returns_to=returns_to)
+        self._by_key[back.key] = back
+        self._open[call.caller] += 1
+        return back
+
+    def connected(self, key: str) -> AnnouncedCall | None:
+        """Return the call that has a socket, or had one and goes on; ``None`` if it is over."""
+        return self._connected.get(key)
 
     def find(self, key: str) -> AnnouncedCall | None:
         """Return the call that a socket's path names, if its socket has not come yet."""
@@ -120,11 +156,13 @@ class AnnouncedCalls:
             right = hmac.compare_digest(known.token.encode(), token.encode("utf-8", "replace"))
             if right and known.call == call:
                 del self._by_key[known.key]
+                self._connected[known.key] = known
                 return known
         return None
 
     def close(self, call: AnnouncedCall) -> None:
         """Record that a redeemed call is over."""
+        self._connected.pop(call.key, None)
         self._count_less(call.caller)
 
     def _forget_old(self) -> None:

@@ -9,14 +9,19 @@ from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Literal, NoReturn, Protocol
 
+import trio
 from websockets.http11 import Response
 
 from bargein.routes.logs import get_logger
 
 from ..._call_request import Identity
+from ...protocol._outbox import Outbox
 from ...validation.public_url import checked_public_url
-from ...websocket import HttpRequest
-from .._wire import NewCall, RequestRefusedError
+from ...websocket import Data, HttpRequest
+from ...websocket._connection import POLICY_VIOLATION
+from .._wire import NewCall, RequestRefusedError, ResumePlace, WireConnection
+from ..text._text_session import TextSession
+from . import _twiml
 from ._call_tokens import AnnouncedCall, AnnouncedCalls
 from .carrier_account import CarrierAccount
 from .signatures import header_of
@@ -204,7 +209,7 @@ class CarrierDoor:
             self.account.note_status(request)
             return self._rules.after(request)
         if request.route != self.webhooks[0]:
-            return self._rules.after(request)
+            return self._after_dial(request) or self._rules.after(request)
         ringing = self._rules.ringing(request)
         if not ringing.call:
             self._refuse(f"{request.route} was called without the id of a call")
@@ -217,15 +222,65 @@ class CarrierDoor:
             placed.report("answered")
             caller, called = placed.number, placed.sender
         base = self._base(request)
-        announced = self._calls.announce(ringing.call, caller, called, placed, base)
+        after_url = base + self.webhooks[1]
+        announced = self._calls.announce(ringing.call, caller, called, placed, base, after_url)
         if announced is None:
             log.warning("calls_per_number", pii_number=caller)
             return self._rules.busy()
-        return self._connect(
-            f"{socket_url(base)}{self.paths[0]}{announced.key}",
-            base + self.webhooks[1],
-            announced.token,
-        )
+        return self._connect_to(announced, base)
+
+    def _connect_to(self, announced: AnnouncedCall, base: str) -> Response:
+        url = f"{socket_url(base)}{self.paths[0]}{announced.key}"
+        return self._connect(url, base + self.webhooks[1], announced.token)
+
+    def _after_dial(self, request: HttpRequest) -> Response | None:
+        """Note what became of a caller who was put through; return how they come back, if so."""
+        announced = self._calls.connected(request.query.get("transfer", ""))
+        away = None if announced is None else announced.departure
+        if announced is None or away is None:
+            return None
+        fate = _twiml.fate_of(_twiml.form_fields(request))
+        if fate:
+            away.decide(fate)
+        if not away.may_come_back or "DialCallStatus" not in _twiml.form_fields(request):
+            return None
+        back = self._calls.announce_return(announced, announced.hosted_as)
+        return self._connect_to(back, self._base(request))
+
+    # --- callers who come back ------------------------------------------------------------------
+
+    def first_message(self, data: Data) -> FirstMessage | None:
+        """Return what a socket begins with; ``None`` if that is something else."""
+        return None
+
+    def wants_resume(self, request: HttpRequest) -> bool:
+        """Whether a socket continues a call, whose caller was put through to nobody."""
+        if not self._is_socket(request):
+            return False
+        announced = self._calls.find(request.route.removeprefix(self.paths[0]))
+        return announced is not None and bool(announced.returns_to)
+
+    async def resume(self, connection: WireConnection, place: ResumePlace) -> None:
+        """Carry the socket of a caller who comes back, until it is over."""
+        data = None
+        with place.wait():
+            data = await connection.first()
+        opened = None if data is None else self.first_message(data)
+        session = back = None
+        if opened is not None:
+            back = self._calls.redeem(opened.call, opened.parameters.get("token", ""))
+        if back is not None:
+            self._calls.close(back)  # its call counts already
+            session = place.session_of(back.returns_to)
+        if not isinstance(session, TextSession):
+            place.count_refusal("resume_expired")
+            connection.end_with(POLICY_VIOLATION, "there is no such call any more")
+            with trio.move_on_after(place.limits.close_s):
+                outbox = Outbox()
+                outbox.close()
+                await connection.run(outbox, lambda data: None)
+            return
+        await session.resume(connection)
 
     def redeem(self, first: FirstMessage) -> AnnouncedCall:
         """Return the announced call that a socket's first message is of, once.

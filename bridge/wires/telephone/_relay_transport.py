@@ -20,6 +20,7 @@ from ...events import (
     AgentStoppedSpeaking,
     Button,
     DTMFInput,
+    TransferProgressed,
     TransferStep,
 )
 from ...protocol._outbox import Outbox
@@ -36,6 +37,7 @@ from ..text._text_events import (
 from ..text._text_transport import LONGEST_TURN_S, WORDS_S, TextWireTransport, checked_number
 from ._call_tokens import AnnouncedCall
 from ._consultation import brief_colleague
+from ._departure import BACK_S, DECIDED_S, Departure
 from ._relay_codec import Opened, PlayMedia, RelayCodec, RelayEvent, Stopped
 from ._warm_transfer import WarmTransfer
 from .carrier_account import CarrierAccount
@@ -54,11 +56,7 @@ log = get_logger()
 
 @final
 class RelayTransport(TextWireTransport):
-    """The caller's side of a call over ConversationRelay.
-
-    Attributes:
-        handoff: What the carrier is asked to do when the relay ends; ``None`` for nothing.
-    """
+    """The caller's side of a call over ConversationRelay."""
 
     def __init__(
         self,
@@ -76,7 +74,6 @@ class RelayTransport(TextWireTransport):
             account: What the account does with calls by REST; ``None`` for nothing.
         """
         super().__init__(outbox, hosted)
-        self.handoff: dict[str, str] | None = None
         self._codec = codec
         self._keys: deque[str] = deque(maxlen=64)
         self._is_open_cycle = False
@@ -87,6 +84,7 @@ class RelayTransport(TextWireTransport):
         self._is_playing_music = False
         self._is_leaving = False
         self._is_closed = False
+        self._away: Departure | None = None
 
     def is_of(self, announced: AnnouncedCall) -> None:
         """Record whose call it is."""
@@ -133,18 +131,57 @@ class RelayTransport(TextWireTransport):
     async def transfer(self, target_phone_number: str) -> None:
         """Let the carrier dial a number for the caller, once what is being said was heard.
 
-        Its webhook, which the carrier asks when the relay ends, answers with the number.
+        Its webhook, which the carrier asks when the relay ends, answers with the number, and tells
+        what becomes of it.  Until then the call goes on without its caller; see ``Departure``.
 
         Args:
             target_phone_number: The number, or a SIP address.
 
         Raises:
-            CallActionError: It is neither.
+            CallActionError: It is neither, or nobody has answered: the caller is back.
         """
         target = checked_number(target_phone_number)
         await self.quiet()
-        self.handoff = {"transfer": target}
-        self.hosted.end("transferred")
+        call, announced = self.hosted.call, self._announced
+        if call is None or announced is None:
+            return
+        away = Departure(self._was_put_through)
+        announced.depart(away, self.hosted.call_id)
+        handoff = {"transfer": target, "then": f"{announced.after_url}?transfer={announced.key}"}
+        call.publish(TransferProgressed(step="dialled"), source="call")
+        call.hold_speech("connection")
+        self._is_leaving = True
+        self.outbox.enqueue(self._codec.end(handoff))
+        self.outbox.close()
+        self._away = away
+        at_s = trio.current_time() + DECIDED_S
+        call.router.call_at(away, at_s, lambda: away.decide("left"))
+        await away.outcome()
+
+    def _was_put_through(self, fate: str) -> None:
+        """Follow a caller who was put through."""
+        call = self.hosted.call
+        if call is None:
+            return
+        call.router.forget(self._away)
+        if fate == "answered":
+            self._end_soon()
+        elif fate == "left":
+            self.hosted.end("hangup")
+        else:
+            at_s = trio.current_time() + BACK_S
+            call.router.call_at(self._away, at_s, lambda: self.hosted.end("disconnected"))
+
+    def continue_on(self, outbox: Outbox) -> None:
+        """Let the caller hear the agent again, from the first word that was not heard."""
+        super().continue_on(outbox)
+        call, away, self._away = self.hosted.call, self._away, None
+        self._is_leaving = self._is_closed = self._is_open_cycle = False
+        if call is not None and away is not None:
+            call.router.forget(away)
+            away.is_back.set()
+            call.publish(TransferProgressed(step="returned"), source="call")
+            call.release_speech("connection")
 
     async def consult(
         self,
@@ -227,7 +264,7 @@ class RelayTransport(TextWireTransport):
 
     def goodbye(self, end: CallEnd) -> Sequence[Data]:
         """Return what ends the relay."""
-        return (self._codec.end(self.handoff),)
+        return (self._codec.end(),)
 
     # --- from the caller ------------------------------------------------------------------------
 

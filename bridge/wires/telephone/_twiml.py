@@ -11,6 +11,7 @@ from pydantic_core import from_json
 from websockets.http11 import Response
 
 from ...websocket import HttpRequest, http_response
+from ._departure import RING_S
 from .signatures import form_of
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -53,10 +54,39 @@ def relay(url: str, after: str, token: str, attributes: Mapping[str, str]) -> Re
     )
 
 
-def dial(target: str) -> Response:
-    """Return the answer that connects the caller to a number, or a SIP address."""
-    said = f"<Sip>{escape(target)}</Sip>" if target.startswith("sip:") else escape(target)
-    return _answer(f"<Dial>{said}</Dial>")
+def dial(target: str, after: str = "", ring_s: float = RING_S) -> Response:
+    """Return the answer that connects the caller to a number, or a SIP address.
+
+    Args:
+        target: The number or the address.
+        after: The webhook that is told when somebody answers, and asked what comes when that is
+            over, or nobody does; empty ends the call then.
+        ring_s: How long it rings, in seconds.
+    """
+    noun = "Sip" if target.startswith("sip:") else "Number"
+    tells = f' statusCallback={quoteattr(after)} statusCallbackEvent="answered"' if after else ""
+    asks = f" action={quoteattr(after)}" if after else ""
+    return _answer(
+        f'<Dial{asks} timeout="{ring_s:.0f}"><{noun}{tells}>{escape(target)}</{noun}></Dial>'
+    )
+
+
+_FATES = {"busy": "busy", "no-answer": "no_answer", "failed": "failed", "canceled": "canceled"}
+
+
+def fate_of(fields: Mapping[str, str]) -> str:
+    """Return what became of a caller who was put through; empty if that is not known yet.
+
+    Args:
+        fields: Those of the webhook of ``dial()``: of the telephone that is called, or, with
+            ``DialCallStatus``, of the caller.
+    """
+    dialled, status = fields.get("DialCallStatus"), fields.get("CallStatus", "")
+    if dialled is None:
+        return "answered" if status == "in-progress" else ""
+    if dialled in ("completed", "answered"):
+        return "answered"
+    return "left" if status in ("completed", "canceled") else _FATES.get(dialled, "failed")
 
 
 def hang_up() -> Response:
@@ -76,8 +106,12 @@ def after(fields: Mapping[str, str]) -> Response:
         wanted = from_json(handoff) if handoff else {}
     except ValueError:
         wanted = {}
-    target = wanted.get("transfer") if isinstance(wanted, dict) else None
-    return dial(target) if isinstance(target, str) and target else hang_up()
+    if not isinstance(wanted, dict):
+        return hang_up()
+    target, then = wanted.get("transfer"), wanted.get("then")
+    if not isinstance(target, str) or not target:
+        return hang_up()
+    return dial(target, then if isinstance(then, str) else "")
 
 
 def _answer(verbs: str) -> Response:

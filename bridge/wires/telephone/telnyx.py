@@ -20,12 +20,12 @@ from websockets.http11 import Response
 
 from bargein.routes import BargeinError
 
-from ...websocket import HttpRequest
+from ...websocket import Data, HttpRequest
 from .._signals import Signals
 from .._wire import HostedCall, WireConnection
 from . import _twiml
 from ._carrier_door import CarrierDoor
-from ._relay_codec import RelayCodec, RelayDialect
+from ._relay_codec import Opened, RelayCodec, RelayDialect
 from ._relay_session import RelaySession
 from ._replays import SignedTimes
 from .signatures import header_of
@@ -181,6 +181,11 @@ class TelnyxRelay(CarrierDoor):
             public_url=public_url,
             calls_per_number=calls_per_number,
         )
+
+    def first_message(self, data: Data) -> Opened | None:
+        """Return what a socket begins with; ``None`` if that is something else."""
+        opened = RelayCodec(DIALECT).decode(data)
+        return opened if isinstance(opened, Opened) else None
 
     def session(self, connection: WireConnection, call: HostedCall) -> RelaySession:
         """Return the session of a call."""

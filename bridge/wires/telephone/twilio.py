@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 
 from websockets.http11 import Response
 
-from ...websocket import HttpRequest
+from ...websocket import Data, HttpRequest
 from .._signals import Signals
 from .._wire import HostedCall, WireConnection
 from . import _twiml
 from ._carrier_door import CarrierDoor, socket_url
-from ._relay_codec import RelayCodec, RelayDialect
+from ._relay_codec import Opened, RelayCodec, RelayDialect
 from ._relay_session import RelaySession
 from .carrier_account import CarrierAccount
 from .placed_calls import DialStatus
@@ -187,6 +187,11 @@ class TwilioRelay(CarrierDoor):
             calls_per_number=calls_per_number,
             account=account,
         )
+
+    def first_message(self, data: Data) -> Opened | None:
+        """Return what a socket begins with; ``None`` if that is something else."""
+        opened = RelayCodec(DIALECT).decode(data)
+        return opened if isinstance(opened, Opened) else None
 
     def session(self, connection: WireConnection, call: HostedCall) -> RelaySession:
         """Return the session of a call."""

@@ -80,7 +80,7 @@ class TextSession:
                 end = await self._hosted.run(self._transport, opened=self._transport.opened)
                 if end.was_refused:
                     self._connection.end_with(end.close_code, end.code or "")
-                for last in self._transport.goodbye(end):
+                for last in () if self._outbox.is_closed else self._transport.goodbye(end):
                     self._outbox.enqueue(last)
                 self._outbox.close()
                 with trio.move_on_after(self._hosted.limits.close_s):
@@ -88,6 +88,7 @@ class TextSession:
                 nursery.cancel_scope.cancel(reason="the call is over")
         finally:
             release()
+            self._hosted.forget()
 
     async def _first(self) -> Data:
         """Return the first message.
@@ -111,6 +112,15 @@ class TextSession:
         self._outbox.close()
         with trio.move_on_after(self._hosted.limits.close_s):
             await self._connection.run(self._outbox, lambda data: None)
+
+    async def resume(self, connection: WireConnection) -> None:
+        """Continue the call on another connection; return when that is over."""
+        limit = self._hosted.limits.max_waiting_bytes
+        self._connection = connection
+        self._outbox = Outbox(max_bytes=limit, on_broken=self._overflows)
+        self._over = trio.Event()
+        self._transport.continue_on(self._outbox)
+        await self._carry()
 
     async def _carry(self) -> None:
         try:

@@ -117,6 +117,10 @@ class TextWireTransport:
         """Return the last messages of the call."""
         return ()
 
+    def continue_on(self, outbox: Outbox) -> None:
+        """Continue the call over another connection."""
+        self.outbox = outbox
+
     def close(self) -> None:
         """End the call, since its connection is closed."""
         self.hosted.end(self.end_reason())

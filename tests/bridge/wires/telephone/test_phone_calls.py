@@ -184,8 +184,10 @@ async def test_a_transfer_follows_what_was_said(autojump_clock):
     async with open_phone(answer) as phone:
         await phone.says("A person, please.")
         await phone.line.over()
+        assert phone.line.talks_to == ("+15550199",)
+        await phone.call.ended.wait()
     assert phone.line.heard == "I put you through to a colleague."
-    assert "<Dial>+15550199</Dial>" in phone.line.then
+    assert ">+15550199</Number></Dial>" in phone.line.then
     assert phone.call.end_reason == "transferred"
 
 
