@@ -16,9 +16,9 @@ from ._app import SpeechStack as SpeechStack
 from ._call_request import CallRequest as CallRequest
 from ._call_request import Identity as Identity
 from ._call_request import Refusal as Refusal
-from ._transport_protocol import CallActionError as CallActionError
-from ._transport_protocol import CanSendDTMF as CanSendDTMF
-from ._transport_protocol import CanTransfer as CanTransfer
+from ._line_abilities import CallActionError as CallActionError
+from ._line_abilities import CanSendDTMF as CanSendDTMF
+from ._line_abilities import CanTransfer as CanTransfer
 from ._transport_protocol import Transport as Transport
 from .agents._agent_status import AgentStatus as AgentStatus
 from .answers._answer import Answer as Answer

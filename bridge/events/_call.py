@@ -5,7 +5,6 @@ from typing import Literal
 from bargein.routes import Event, Outcome
 
 from ..validation.foreign_data import ForeignText
-from ._caller import Button
 
 CallState = Literal[
     "idle",
@@ -22,30 +21,6 @@ CallState = Literal[
 ]
 """What the call is doing, from the caller's point of view."""
 
-CallAction = Literal["transfer", "dtmf"]
-"""What an agent can ask of the caller's line: to transfer the caller, or to press a key."""
-
-
-CallActionCause = Literal[
-    "failed",
-    "busy",
-    "no_answer",
-    "refused",
-    "declined",
-    "interrupted",
-    "caller_left",
-    "unable",
-]
-"""Why the line did not do what an agent asked for.
-
-``busy`` and ``no_answer``: the other end.  ``refused``: the carrier does not call that number.
-``declined``: the colleague did not take the call.  ``interrupted``: the caller spoke over the
-announcement.  ``caller_left``: the caller hung up meanwhile.  ``unable``: this line cannot do it.
-"""
-
-TransferStep = Literal["announced", "dialled", "answered", "accepted", "returned"]
-"""How far a transfer has come: the caller has heard of it; the number is called; somebody answered;
-the colleague takes the call; the caller is back with the agent."""
 
 AnswerStage = Literal[
     "ear",
@@ -60,16 +35,6 @@ AnswerStage = Literal[
 """What the caller waits for: the words of their turn; the decision that it is over; the first text
 of the answer; its next text; a tool; the first sound of the text; its next sound; or their own
 connection."""
-
-
-class DTMFOutput(Event):
-    """Asks the transport to press a key, for a menu at the other end.
-
-    ``CallActionCompleted`` or ``CallActionFailed`` answers it.
-    """
-
-    type: Literal["agent.dtmf"] = "agent.dtmf"
-    button: Button
 
 
 class CallStarted(Event):
@@ -95,52 +60,6 @@ class EndCall(Event):
 
     type: Literal["call.end"] = "call.end"
     reason: ForeignText = "agent_ended"
-
-
-class TransferCall(Event):
-    """Asks the transport to transfer the caller to a telephone number.
-
-    ``CallActionCompleted`` or ``CallActionFailed`` answers it.
-    """
-
-    type: Literal["call.transfer"] = "call.transfer"
-    target_phone_number: ForeignText
-    announce: ForeignText = ""
-    """What the caller is told before; empty for nothing."""
-    briefing: ForeignText = ""
-    """What a colleague is told before they take the call, while the caller waits; empty transfers
-    the caller without asking."""
-    if_interrupted: Literal["continue", "ask"] = "continue"
-    """Whether a caller who speaks over the announcement, or while a colleague is asked, is
-    transferred all the same, or is asked again: then nothing is transferred."""
-
-
-class TransferProgressed(Event):
-    """A transfer has come further; ``CallActionCompleted`` or ``CallActionFailed`` ends it."""
-
-    type: Literal["call.transfer_progressed"] = "call.transfer_progressed"
-    step: TransferStep
-
-
-class CallActionCompleted(Event):
-    """The transport executed a ``TransferCall`` or ``DTMFOutput``."""
-
-    type: Literal["call.action_completed"] = "call.action_completed"
-    action: CallAction
-    note: ForeignText = ""
-    """What else the model should know of it, such as that the caller spoke meanwhile."""
-
-
-class CallActionFailed(Event):
-    """A ``TransferCall`` or ``DTMFOutput`` was not executed, as far as the call knows."""
-
-    type: Literal["call.action_failed"] = "call.action_failed"
-    action: CallAction
-    cause: CallActionCause = "failed"
-    """The kind of reason."""
-    reason: ForeignText
-    """Why, in a few words for the model and for people: the line cannot do it, the transport's own
-    words, the class of what it raised, or that it took too long."""
 
 
 class AnswerEnded(Event):

@@ -6,6 +6,9 @@ from pydantic import Field
 
 from bargein.routes import Event
 
+from ..validation.foreign_data import ForeignText
+from ._caller import Button
+
 WhoAnswers = Literal["person", "voicemail", "menu", "screening", "silence"]
 """Who may answer a telephone: a person; a machine that takes a message; a menu of keys or words; a
 service that asks who calls before it disturbs a person; nobody who says anything."""
@@ -13,6 +16,30 @@ service that asks who calls before it disturbs a person; nobody who says anythin
 AnsweredBasis = Literal["words", "sound", "time", "carrier"]
 """By what that is told: the words of the greeting; a tone; how long it lasts; the carrier's own
 detection."""
+
+CallAction = Literal["transfer", "dtmf"]
+"""What an agent can ask of the caller's line: to transfer the caller, or to press a key."""
+
+CallActionCause = Literal[
+    "failed",
+    "busy",
+    "no_answer",
+    "refused",
+    "declined",
+    "interrupted",
+    "caller_left",
+    "unable",
+]
+"""Why the line did not do what an agent asked for.
+
+``busy`` and ``no_answer``: the other end.  ``refused``: the carrier does not call that number.
+``declined``: the colleague did not take the call.  ``interrupted``: the caller spoke over the
+announcement.  ``caller_left``: the caller hung up meanwhile.  ``unable``: this line cannot do it.
+"""
+
+TransferStep = Literal["announced", "dialled", "answered", "accepted", "returned"]
+"""How far a transfer has come: the caller has heard of it; the number is called; somebody answered;
+the colleague takes the call; the caller is back with the agent."""
 
 
 class AnsweredBy(Event):
@@ -68,3 +95,59 @@ class RecordingResumed(Event):
 
     type: Literal["line.recording_resumed"] = "line.recording_resumed"
     paused_s: float = Field(ge=0)
+
+
+class TransferProgressed(Event):
+    """A transfer has come further; ``CallActionCompleted`` or ``CallActionFailed`` ends it."""
+
+    type: Literal["call.transfer_progressed"] = "call.transfer_progressed"
+    step: TransferStep
+
+
+class TransferCall(Event):
+    """Asks the transport to transfer the caller to a telephone number.
+
+    ``CallActionCompleted`` or ``CallActionFailed`` answers it.
+    """
+
+    type: Literal["call.transfer"] = "call.transfer"
+    target_phone_number: ForeignText
+    announce: ForeignText = ""
+    """What the caller is told before; empty for nothing."""
+    briefing: ForeignText = ""
+    """What a colleague is told before they take the call, while the caller waits; empty transfers
+    the caller without asking."""
+    if_interrupted: Literal["continue", "ask"] = "continue"
+    """Whether a caller who speaks over the announcement, or while a colleague is asked, is
+    transferred all the same, or is asked again: then nothing is transferred."""
+
+
+class CallActionCompleted(Event):
+    """The transport executed a ``TransferCall`` or ``DTMFOutput``."""
+
+    type: Literal["call.action_completed"] = "call.action_completed"
+    action: CallAction
+    note: ForeignText = ""
+    """What else the model should know of it, such as that the caller spoke meanwhile."""
+
+
+class CallActionFailed(Event):
+    """A ``TransferCall`` or ``DTMFOutput`` was not executed, as far as the call knows."""
+
+    type: Literal["call.action_failed"] = "call.action_failed"
+    action: CallAction
+    cause: CallActionCause = "failed"
+    """The kind of reason."""
+    reason: ForeignText
+    """Why, in a few words for the model and for people: the line cannot do it, the transport's own
+    words, the class of what it raised, or that it took too long."""
+
+
+class DTMFOutput(Event):
+    """Asks the transport to press a key, for a menu at the other end.
+
+    ``CallActionCompleted`` or ``CallActionFailed`` answers it.
+    """
+
+    type: Literal["agent.dtmf"] = "agent.dtmf"
+    button: Button

@@ -10,7 +10,7 @@ import trio
 from bargein.routes.error_containment import CONTAINED
 from bargein.routes.logs import get_logger
 
-from .._transport_protocol import CallActionError
+from .._line_abilities import CallActionError
 from ..events import (
     CustomReceived,
     DTMFInput,

@@ -13,7 +13,7 @@ from ...languages import language, with_some
 if TYPE_CHECKING:
     from bargein.routes import Message, Router
 
-    from ..._transport_protocol import Consult
+    from ..._line_abilities import Consult
     from ...answers._answer_handle import AnswerHandle
 
 QUESTION = "Will you take the call? Say yes or no, or press 1 for yes and 2 for no."

@@ -14,7 +14,7 @@ from typing import final
 
 import trio
 
-from ..._transport_protocol import CallActionError
+from ..._line_abilities import CallActionError
 from .placed_calls import WORDS
 
 RING_S = 20.0

@@ -12,7 +12,7 @@ import trio
 from bargein.routes import Message
 from bargein.routes.logs import get_logger
 
-from ..._transport_protocol import CallActionError, Consult
+from ..._line_abilities import CallActionError, Consult
 from ...events import (
     AgentSpeechCut,
     AgentSpeechHeld,

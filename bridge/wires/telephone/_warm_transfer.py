@@ -17,7 +17,7 @@ import trio
 
 from bargein.routes.logs import get_logger
 
-from ..._transport_protocol import CallActionError, Consult
+from ..._line_abilities import CallActionError, Consult
 from ...events import EndCall, TransferStep
 from ._call_tokens import AnnouncedCall
 from .carrier_account import CarrierAccount

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
-from ..._transport_protocol import CallActionError
+from ..._line_abilities import CallActionError
 
 _E164 = re.compile(r"\+[1-9][0-9]{6,14}")
 """ITU-T E.164: at most 15 digits, of which the first are the country's; the shortest numbers that

@@ -14,7 +14,7 @@ import trio
 
 from bargein.routes.error_hints import SuggestsNames
 
-from ..._transport_protocol import CallActionError
+from ..._line_abilities import CallActionError
 from ...events import CallActionCause
 from .carrier import Carrier, checked_number
 

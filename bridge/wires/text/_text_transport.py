@@ -17,7 +17,7 @@ from bargein.routes import Message
 from bargein.routes.error_containment import as_error
 from bargein.routes.logs import get_logger
 
-from ..._transport_protocol import CallActionError
+from ..._line_abilities import CallActionError
 from ...events import (
     AgentSpeechCut,
     AgentStoppedSpeaking,
