@@ -6,6 +6,7 @@ from .bridge.keypad import Keypad as Keypad
 from .bridge.wires.telephone import PlayMedia as PlayMedia
 from .bridge.wires.telephone import SwitchLanguage as SwitchLanguage
 from .bridge.wires.telephone import TelnyxRelay as TelnyxRelay
+from .bridge.wires.telephone import TwilioMedia as TwilioMedia
 from .bridge.wires.telephone import TwilioRelay as TwilioRelay
 from .bridge.wires.telephone.carrier import Carrier as Carrier
 from .bridge.wires.telephone.placed_calls import PlacedCall as PlacedCall
@@ -30,6 +31,7 @@ __all__ = [
     "Telnyx",
     "TelnyxRelay",
     "Twilio",
+    "TwilioMedia",
     "TwilioRelay",
     "WhoAnswered",
     "command",

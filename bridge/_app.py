@@ -5,7 +5,12 @@ from __future__ import annotations
 import inspect
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    nullcontext,
+)
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, get_args
 
@@ -59,7 +64,11 @@ class SpeechStack(Protocol):
 
 
 class Phone(Protocol):
-    """A carrier's account, whose numbers an app answers: ``Twilio()``."""
+    """A carrier's account, whose numbers an app answers: ``Twilio()``.
+
+    One whose calls have ears and a voice of their own has them as its attribute ``speech``, which
+    the app opens beside its own.
+    """
 
     def wires(self, public_url: str | None) -> Sequence[Any]:
         """Return the wires by which its calls come, for a server's port.
@@ -257,19 +266,25 @@ class App(SuggestsNames):
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Load and warm what all calls share; enter this once per process, around all calls."""
-        if self.speech is None:
-            yield
-            return
-        log.info("loading_speech")
-        speak_in: Callable[[str], None] | None = getattr(self.speech, "speak_in", None)
-        if speak_in is not None:
-            speak_in(self.language)
-        async with self.speech.open():
-            self.is_open = True
+        stacks = self._speech_stacks()
+        if stacks:
+            log.info("loading_speech")
+        async with AsyncExitStack() as opened:
+            for speech in stacks:
+                speak_in: Callable[[str], None] | None = getattr(speech, "speak_in", None)
+                if speak_in is not None:
+                    speak_in(self.language)
+                await opened.enter_async_context(speech.open())
+            self.is_open = self.speech is not None
             try:
                 yield
             finally:
                 self.is_open = False
+
+    def _speech_stacks(self) -> list[SpeechStack]:
+        """Return what hears and speaks in its calls: on the page, and on the telephone."""
+        own, phones = self.speech, getattr(self.phone, "speech", None)
+        return [each for each in (own, None if phones is own else phones) if each is not None]
 
     @asynccontextmanager
     async def open_call(
@@ -280,6 +295,7 @@ class App(SuggestsNames):
         call_id: str | None = None,
         conversation: str | None = None,
         request: CallRequest | None = None,
+        speech: SpeechStack | None = None,
     ) -> AsyncIterator[Call]:
         """Answer one call; leaving the block ends it and all its tasks.
 
@@ -295,6 +311,7 @@ class App(SuggestsNames):
                 stored; ``None`` starts a new one under a random name.  ``call.conversation`` has
                 the name.
             request: How a client of the server asked for the call; ``call.request``.
+            speech: The ears and the voice of the call, already open; ``None`` for the app's.
 
         Raises:
             ConversationBusyError: Another call has the conversation open.
@@ -317,7 +334,7 @@ class App(SuggestsNames):
                 language=self.language,
             ) as call,
         ):
-            await self._start_call(call, transport)
+            await self._start_call(call, transport, speech or self.speech)
             memory.follow(call)
             yield call
 
@@ -369,9 +386,11 @@ class App(SuggestsNames):
             return nullcontext(_Memory(History(), name))
         return _open_saved(self.conversations, name)
 
-    async def _start_call(self, call: Call, transport: Transport) -> None:
-        if transport.audio and self.speech is not None:
-            self.speech.attach(call)
+    async def _start_call(
+        self, call: Call, transport: Transport, speech: SpeechStack | None
+    ) -> None:
+        if transport.audio and speech is not None:
+            speech.attach(call)
         if transport.audio and self.not_understood:
             say_not_understood(
                 call.router, self.not_understood, state=lambda: call.current_state, say=call.say

@@ -91,6 +91,7 @@ HAND_ON_THE_CALL = {
     "testing/checks/wires.py": "it answers the calls of a wire under test, as users do",
     "testing/_harness_call.py": "it answers the calls of a platform under test, as users do",
     "vendors/twilio/phone_call.py": "it answers the telephone under test, as users do",
+    "vendors/twilio/phone_command.py": "it shows what is said in the call that it rings",
     "tools/_tool_context.py": "what tools are given has the call, for what users write",
     "tools/_tool_runner.py": "makes that",
     "tools/processes/_python_worker.py": "keeps one worker for each call",

@@ -35,6 +35,7 @@ PURE_CORES = {
     "http_of_platforms.py": "no test: it sends requests as the fakes of platforms do",
     "bridge/wires/harness/test_codecs.py": "messages in, events out, by examples and mutations",
     "bridge/wires/telephone/test_codec.py": "messages in, events out, and signatures, by examples",
+    "bridge/wires/telephone/test_media_codec.py": "messages, sound, pieces and marks, by examples",
     "nodes/speech/test_when_a_sound_is_classified.py": "windows of sound in, hints out",
     "nodes/user_turns/": "turn taking is one pure function of facts; hypothesis feeds it any order",
     "routes/test_logs.py": "what the logger of all modules lets out, and which place it shows",

@@ -15,6 +15,7 @@ from docs.scripts import (
     command_reference,
     event_reference,
     llms,
+    media_reference,
     operation_reference,
     room_reference,
     state_picture,
@@ -30,7 +31,15 @@ DOCS = ROOT / "docs"
 
 @pytest.mark.parametrize(
     "page",
-    [event_reference, command_reference, llms, room_reference, state_picture, state_reference],
+    [
+        event_reference,
+        command_reference,
+        llms,
+        media_reference,
+        room_reference,
+        state_picture,
+        state_reference,
+    ],
     ids=lambda p: p.PAGE.name,
 )
 def test_a_generated_page_is_up_to_date(page) -> None:

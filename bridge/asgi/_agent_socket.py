@@ -139,7 +139,7 @@ class AgentSocket:
             self.cut("stalled")
 
     async def first(self) -> Data | None:
-        """Return the first message; ``None`` if the peer is gone.  Cancelling this is safe."""
+        """Return the next message; ``None`` if the peer is gone.  Cancelling this is safe."""
         await self._received.more()
         return self._next_received()
 

@@ -50,7 +50,7 @@ class Outbox:
         *,
         max_bytes: int = 1_000_000,
         on_broken: Callable[[], None] = lambda: None,
-        encode_audio: Callable[[int, bytes], Data] = with_header,
+        encode_audio: Callable[[int, bytes], Data] | None = with_header,
     ) -> None:
         """Start empty.
 
@@ -59,7 +59,7 @@ class Outbox:
                 1 MB is 20 s of 24 kHz audio.
             on_broken: Called when more would wait; must not raise.
             encode_audio: Returns audio as it goes over the wire, by the number of its utterance and
-                its bytes; called when it is sent.
+                its bytes; called when it is sent.  ``None`` for audio that is queued as it goes.
         """
         self._dropped = self._sent = 0
         self.is_closed = False
@@ -93,7 +93,7 @@ class Outbox:
         self._queue.append((None, data))
         self._on_change()
 
-    def enqueue_audio(self, utterance: int, pcm: bytes) -> None:
+    def enqueue_audio(self, utterance: int, pcm: Data) -> None:
         """Queue audio behind waiting messages.
 
         It is encoded when it is sent, so that the queue shares the bytes object with others.
@@ -170,7 +170,9 @@ class Outbox:
             data = given
         self._sent += 1
         self.on_next(utterance, data)
-        return data if utterance is None else self._encode_audio(utterance, data)  # type: ignore[arg-type]  # audio is bytes
+        if utterance is None or self._encode_audio is None:
+            return data
+        return self._encode_audio(utterance, data)  # type: ignore[arg-type]  # it is bytes then
 
     def _admit(self, data: Data) -> bool:
         waiting_bytes = self._waiting_bytes + len(data)

@@ -26,7 +26,7 @@ from ..wires._metrics import KNOWN_REASONS, Metrics
 from ..wires._wire import CallEnd, RefusalCode
 
 if TYPE_CHECKING:
-    from .._app import App
+    from .._app import App, SpeechStack
     from .._call_request import CallRequest
     from .._transport_protocol import Transport
     from ..call._call import Call
@@ -125,12 +125,13 @@ class CallAccount:
         self,
         transport: Transport,
         *,
+        speech: SpeechStack | None = None,
         opened: Callable[[Call], None] = lambda call: None,
         ended: Callable[[Call], None] = lambda call: None,
     ) -> CallEnd:
         """Open the call, wait for its end, and close it; see ``HostedCall.run()``."""
         self._audio = transport.audio
-        error = self._refused or await self._converse(transport, opened, ended)
+        error = self._refused or await self._converse(transport, speech, opened, ended)
         if isinstance(error, CallNotOpenedError):
             self._refused = error
             return self._refuse(error)
@@ -147,6 +148,7 @@ class CallAccount:
     async def _converse(
         self,
         transport: Transport,
+        speech: SpeechStack | None,
         opened: Callable[[Call], None],
         ended: Callable[[Call], None],
     ) -> Exception | None:
@@ -159,6 +161,7 @@ class CallAccount:
                 call_id=self.call_id,
                 conversation=await self._conversation(),
                 request=self.request,
+                speech=speech,
             ) as call:
                 self._open(call)
                 opened(call)

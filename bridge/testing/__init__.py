@@ -16,6 +16,7 @@ from ._open_agent import open_agent
 from ._report import InterruptedRun, Report
 from ._scenario_run import Scenario
 from ._simulated_voice import SimulatedVoice
+from ._spelled_speech import SpelledSpeech
 from ._transport_faults import TransportCall, TransportFaultError, fail_everywhere
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Report",
     "Scenario",
     "SimulatedVoice",
+    "SpelledSpeech",
     "TransportCall",
     "TransportFaultError",
     "asks_on",

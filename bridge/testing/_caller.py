@@ -31,7 +31,8 @@ from ._errors import ExpectErrors
 from ._event_loop import watched_loop
 from ._recording_transport import RecordingTransport, new_transport
 from ._seed import seeded
-from ._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
+from ._simulated_tts import SAMPLE_RATE_HZ
+from ._simulated_voice import SimulatedVoice
 
 E = TypeVar("E")
 

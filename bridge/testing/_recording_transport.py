@@ -9,7 +9,7 @@ from bargein.routes import Message
 from ..call._call import Call
 from ..events import Button
 from ._errors import AgentErrors, ExpectErrors
-from ._simulated_voice import SAMPLE_RATE_HZ
+from ._simulated_tts import SAMPLE_RATE_HZ
 
 
 class RecordingTransport:

@@ -6,28 +6,14 @@ word, so that everything downstream works as in a real call.
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bargein.routes import Message
-
-from ..events import (
-    AgentAudio,
-    AgentAudioComplete,
-    AgentResponse,
-    AgentSpeechCut,
-    AgentTextComplete,
-    WordTiming,
-)
+from ._simulated_tts import SimulatedTTS, declare_voice
 
 if TYPE_CHECKING:
     from ..call._call import Call
-    from ..call._node_bridge import Bridge
-
-SAMPLE_RATE_HZ = 1000
-"""One sample a millisecond: the audio is silence, and only its length matters."""
 
 
 class SimulatedVoice:
@@ -49,59 +35,4 @@ class SimulatedVoice:
     def attach(self, call: Call) -> None:
         """Speak for the agents of a call."""
         bridge = call.bridge(name="voice", is_agent=False)
-        tts = _SimulatedTTS(bridge, self.ms_per_char)
-        bridge.on(AgentResponse, where=bridge.needs_voice).map(tts.speak).broadcast()
-        bridge.on(AgentTextComplete).map(tts.finish).map(_one_by_one).broadcast()
-        bridge.on(AgentSpeechCut).map(tts.forget)
-
-
-class _SimulatedTTS:
-    """Says whole words; a word whose end is not known yet waits."""
-
-    def __init__(self, bridge: Bridge, ms_per_char: float) -> None:
-        self._bridge = bridge
-        self._ms_per_char = ms_per_char
-        self._waiting: dict[int, str] = {}
-        self._said_ms: dict[int, float] = {}
-
-    def speak(self, message: Message) -> AgentAudio | None:
-        number = self._bridge.utterance_of(message)
-        if number is None:
-            return None
-        text = self._waiting.pop(number, "") + message.event.content
-        known = max((match.end() for match in re.finditer(r"\s+", text)), default=0)
-        if known < len(text):
-            self._waiting[number] = text[known:]
-        return self._say(number, text[:known]) if known else None
-
-    def finish(self, message: Message) -> list[AgentAudio | AgentAudioComplete]:
-        number = message.event.utterance
-        rest = self._waiting.pop(number, "")
-        said = [self._say(number, rest)] if rest else []
-        self._said_ms.pop(number, None)
-        return [*said, AgentAudioComplete(utterance=number)]
-
-    def forget(self, message: Message) -> None:
-        self._waiting.pop(message.event.utterance, None)
-        self._said_ms.pop(message.event.utterance, None)
-
-    def _say(self, number: int, text: str) -> AgentAudio:
-        # Round over the whole utterance, so that rounding errors do not add up.
-        before_ms = self._said_ms.get(number, 0.0)
-        after_ms = before_ms + len(text) * self._ms_per_char
-        self._said_ms[number] = after_ms
-        samples = round(after_ms) - round(before_ms)
-        words = tuple(
-            WordTiming(m.group(), self._at_s(m.start()), self._at_s(m.end()))
-            for m in re.finditer(r"\S+", text)
-        )
-        return AgentAudio(bytes(2 * samples), SAMPLE_RATE_HZ, text, words, utterance=number)
-
-    def _at_s(self, chars: int) -> float:
-        return chars * self._ms_per_char / 1000
-
-
-def _one_by_one(
-    events: list[AgentAudio | AgentAudioComplete],
-) -> Iterator[AgentAudio | AgentAudioComplete]:
-    return iter(events)
+        declare_voice(bridge, SimulatedTTS(bridge, self.ms_per_char))

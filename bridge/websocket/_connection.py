@@ -204,13 +204,15 @@ class Connection:
                 self.cut("silent")
 
     async def first(self) -> Data | None:
-        """Return the first message; call this before ``run()``, which continues after it.
+        """Return the next message; call this before ``run()``, which continues after it.
 
         Cancelling this is safe if you then abandon the connection.
 
         Returns:
             The message; ``None`` if the peer is gone, or sends too many frames without one.
         """
+        if self._early:
+            return self._early.pop(0)
         got: list[Data] = []
         self._pass_frames(got.append)
         while not got and self.is_open and self._answer_bytes <= MAX_ANSWER_BYTES:

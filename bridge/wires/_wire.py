@@ -26,7 +26,7 @@ from ._metrics import Metrics
 from ._signals import Signals
 
 if TYPE_CHECKING:
-    from .._app import App
+    from .._app import App, SpeechStack
     from .._call_request import CallRequest
     from .._transport_protocol import Transport
     from ..call._call import Call
@@ -120,6 +120,7 @@ class HostedCall(Protocol):
         self,
         transport: Transport,
         *,
+        speech: SpeechStack | None = None,
         opened: Callable[[Call], None] = lambda call: None,
         ended: Callable[[Call], None] = lambda call: None,
     ) -> CallEnd:
@@ -129,6 +130,7 @@ class HostedCall(Protocol):
 
         Args:
             transport: The caller's side.
+            speech: The ears and the voice of the call; ``None`` for the app's.
             opened: Called with the call once it is open; must not raise.
             ended: Called when it has ended, while its tasks may still run; must not raise.
         """
@@ -221,7 +223,7 @@ class WireConnection(Protocol):
         """End the connection if its peer is gone; called by the port about once a second."""
 
     async def first(self) -> Data | None:
-        """Return the first message, before ``run()``; ``None`` if the peer is gone."""
+        """Return the next message, before ``run()``; ``None`` if the peer is gone."""
         ...
 
     async def run(

@@ -54,6 +54,21 @@ def relay(url: str, after: str, token: str, attributes: Mapping[str, str]) -> Re
     )
 
 
+def stream(url: str, after: str, token: str) -> Response:
+    """Return the answer that connects a call to a socket of Media Streams.
+
+    Args:
+        url: The socket's address; a query would not arrive.
+        after: The address that is asked what comes next when the socket is closed.
+        token: What comes back as a parameter of the first message.
+    """
+    return _answer(
+        f"<Connect><Stream url={quoteattr(url)}>"
+        f'<Parameter name="token" value={quoteattr(token)}/>'
+        f'</Stream></Connect><Redirect method="POST">{escape(after)}</Redirect>'
+    )
+
+
 def dial(target: str, after: str = "", ring_s: float = RING_S) -> Response:
     """Return the answer that connects the caller to a number, or a SIP address.
 

@@ -2,52 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Protocol
 
 import trio
 
 from bargein.routes.logs import get_logger
 
+from ..._transport_protocol import Transport
 from ...protocol._outbox import Outbox
 from ...websocket import Data
 from ...websocket._connection import POLICY_VIOLATION
-from .._wire import HostedCall, RefusalCode, RequestRefusedError, WireConnection
-from ._text_transport import TextWireTransport
+from .._wire import CallEnd, HostedCall, RefusalCode, RequestRefusedError, WireConnection
+
+if TYPE_CHECKING:
+    from ..._app import SpeechStack
+    from ...call._call import Call
 
 log = get_logger()
 
-TakeFirst = Callable[[Data, Callable[[Data], None]], Callable[[], None]]
+TakeFirst = Callable[[Data, Callable[[Data], None]], Callable[[], None] | None]
 """Takes the first message, and what takes one that is of the call itself; returns what is called
-once the call is over; raises ``RequestRefusedError``."""
+once the call is over, or ``None`` if the next message opens the call; raises
+``RequestRefusedError``."""
+
+MOST_FIRST = 4
+"""How many messages a far side may send until it opens the call; carriers send two at most."""
+
+
+class SocketTransport(Transport, Protocol):
+    """The caller's side of a call over one socket, whatever travels.
+
+    Attributes:
+        barge_ins: How often the agent was stopped.
+        ignored: How many messages of the far side meant nothing, by why.
+    """
+
+    barge_ins: int
+    ignored: dict[str, int]
+
+    def opened(self, call: Call, /) -> None:
+        """Take note that the call is open."""
+
+    def receive(self, data: Data, /) -> None:
+        """Apply a message of the far side; never raises."""
+
+    def goodbye(self, end: CallEnd, /) -> Iterable[Data]:
+        """Return the last messages."""
+        ...
+
+    def close(self) -> None:
+        """End the call, as its socket is closed; unless the caller is passed on."""
+
+    def continue_on(self, outbox: Outbox, /) -> None:
+        """Continue the call over another connection."""
 
 
 class TextSession:
     """A call over one socket; a far side that comes back opens another call."""
 
-    __slots__ = ("_connection", "_hosted", "_metrics", "_open", "_outbox", "_over", "_transport")
+    __slots__ = (
+        "_connection", "_hosted", "_metrics", "_open", "_outbox", "_over", "_speech", "_transport",
+    )  # fmt: skip
 
     def __init__(
         self,
         connection: WireConnection,
         hosted: HostedCall,
-        transport: Callable[[Outbox, HostedCall], TextWireTransport],
+        transport: Callable[[Outbox, HostedCall], SocketTransport],
         *,
         opening: TakeFirst | None = None,
+        speech: SpeechStack | None = None,
     ) -> None:
         """Keep what the call needs; nothing happens before ``run()``.
 
         Args:
             connection: The socket.
             hosted: The call, as the port gives it.
-            transport: Returns the caller's side.
+            transport: Returns the caller's side, by the queue of its messages; sound is queued as
+                it goes over the wire.
             opening: Takes the first message, before the call is opened; ``None`` opens it at once.
+            speech: The ears and the voice of the call; ``None`` for the app's.
         """
         self._connection = connection
         self._hosted = hosted
         self._metrics = hosted.metrics
         self._open = opening
         self._over = trio.Event()
-        self._outbox = Outbox(max_bytes=hosted.limits.max_waiting_bytes, on_broken=self._overflows)
+        self._speech = speech
+        self._outbox = Outbox(
+            max_bytes=hosted.limits.max_waiting_bytes,
+            on_broken=self._overflows,
+            encode_audio=None,
+        )
         self._transport = transport(self._outbox, hosted)
 
     def counts(self) -> Mapping[str, object]:
@@ -70,14 +117,16 @@ class TextSession:
         release: Callable[[], None] = lambda: None  # noqa: E731
         if self._open is not None:
             try:
-                release = self._open(await self._first(), self._transport.receive)
+                release = await self._opened(self._open)
             except RequestRefusedError as refused:
                 await self._refuse(refused.code, str(refused))
                 return
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._carry)
-                end = await self._hosted.run(self._transport, opened=self._transport.opened)
+                end = await self._hosted.run(
+                    self._transport, speech=self._speech, opened=self._transport.opened
+                )
                 if end.was_refused:
                     self._connection.end_with(end.close_code, end.code or "")
                 for last in () if self._outbox.is_closed else self._transport.goodbye(end):
@@ -90,18 +139,21 @@ class TextSession:
             release()
             self._hosted.forget()
 
-    async def _first(self) -> Data:
-        """Return the first message.
+    async def _opened(self, opening: TakeFirst) -> Callable[[], None]:
+        """Let the first messages open the call; return what is called once it is over.
 
         Raises:
-            RequestRefusedError: It does not come in time.
+            RequestRefusedError: They do not, or do not come in time.
         """
-        data = None
         with trio.move_on_after(self._hosted.limits.handshake_s):
-            data = await self._connection.first()
-        if data is None:
-            raise RequestRefusedError("bad_message", "no first message came in time")
-        return data
+            for _ in range(MOST_FIRST):
+                data = await self._connection.first()
+                if data is None:
+                    break
+                release = opening(data, self._transport.receive)
+                if release is not None:
+                    return release
+        raise RequestRefusedError("bad_message", "no first message came in time")
 
     async def _refuse(self, code: RefusalCode, text: str) -> None:
         self._metrics.rejected[code] += 1
@@ -117,7 +169,7 @@ class TextSession:
         """Continue the call on another connection; return when that is over."""
         limit = self._hosted.limits.max_waiting_bytes
         self._connection = connection
-        self._outbox = Outbox(max_bytes=limit, on_broken=self._overflows)
+        self._outbox = Outbox(max_bytes=limit, on_broken=self._overflows, encode_audio=None)
         self._over = trio.Event()
         self._transport.continue_on(self._outbox)
         await self._carry()

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from ..twilio.fake import FakeTwilio
 from ..twilio.fake_call import FakeTwilioCall
+from ..twilio.fake_media import FakeMediaCall
 from ..twilio.fake_twiml import Dial
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class FakeTelnyx(FakeTwilio):
         caller: str = "+15550001",
         called: str = "+15550100",
         hears: Callable[[str], None] = lambda text: None,
-    ) -> AsyncIterator[FakeTwilioCall]:
+    ) -> AsyncIterator[FakeTwilioCall | FakeMediaCall]:
         """Call a number, until the end of the block or of the call; see ``FakeTwilio.call()``."""
         async with super().call(
             dial, voice_url=voice_url, caller=caller, called=called, hears=hears

@@ -14,6 +14,7 @@ from bargein.bridge.wires.telephone.signatures import FORM, signature_of
 from bargein.routes.service_nursery import open_service_nursery
 
 from .fake_call import FakeTwilioCall
+from .fake_media import FakeMediaCall
 from .fake_twiml import (
     ASK_S,
     RING_S,
@@ -51,6 +52,9 @@ class FakeTwilio:
         voice_urls: What answers each of its numbers.
         chars_per_s: How fast its voice and its callers speak, in characters a second.
         tells: Whether it tells what it has spoken.
+        carries: Whether text travels to its telephones, or sound.
+        returns_marks: Whether it sends the marks of a stream back.
+        delay: How many seconds each message of a stream is on its way.
         phones: Other people's telephones by number; one that is not there is answered.
         legs: The calls that were placed by REST, in order.
         requests: What was asked of its API, as a method and a path.
@@ -64,6 +68,9 @@ class FakeTwilio:
         numbers: Mapping[str, str] | None = None,
         chars_per_s: float = 15.0,
         tells: bool = True,
+        carries: Literal["text", "sound"] = "text",
+        returns_marks: bool = True,
+        delay: Callable[[], float] = lambda: 0.0,
         phones: Mapping[str, FakePhone] | None = None,
     ) -> None:
         """Make an account without calls.
@@ -74,6 +81,11 @@ class FakeTwilio:
             numbers: Its numbers, each with the voice URL that it has.
             chars_per_s: How fast its voice and its callers speak, in characters a second.
             tells: Whether it tells what it has spoken, as ``tokens-played``.
+            carries: Whether its telephones are connected by ConversationRelay, or by a stream of
+                their sound.
+            returns_marks: Whether it sends the marks of a stream back.
+            delay: Returns how many seconds each message of a stream is on its way, either way;
+                none overtakes another.
             phones: Other people's telephones by number; one that is not there is answered.
         """
         self.account_sid = account_sid
@@ -81,14 +93,21 @@ class FakeTwilio:
         self.voice_urls = dict(numbers or {})
         self.chars_per_s = chars_per_s
         self.tells = tells
+        self.carries = carries
+        self.returns_marks = returns_marks
+        self.delay = delay
         self.phones = dict(phones or {})
-        self.legs: list[FakeTwilioCall] = []
+        self.legs: list[FakeTwilioCall | FakeMediaCall] = []
         self.requests: list[str] = []
         self._count = count(1)
         self._failures: list[tuple[int, float | None]] = []
         self._calls: dict[str, FakeLeg] = {}
         self._conferences: dict[str, FakeConference] = {}
         self._server: tuple[Dial, trio.Nursery] | None = None
+
+    def carry(self, carries: Literal["text", "sound"]) -> None:
+        """Connect the telephones of the next calls by ConversationRelay, or by their sound."""
+        self.carries = carries
 
     def sign(
         self,
@@ -232,7 +251,7 @@ class FakeTwilio:
         caller: str = "+15550001",
         called: str = "+15550100",
         hears: Callable[[str], None] = lambda text: None,
-    ) -> AsyncIterator[FakeTwilioCall]:
+    ) -> AsyncIterator[FakeTwilioCall | FakeMediaCall]:
         """Call a number, until the end of the block or of the call.
 
         Args:
@@ -278,14 +297,20 @@ class FakeTwilio:
             "CallStatus": "ringing",
             "Direction": direction,
         }
-        line = FakeTwilioCall(
-            form,
-            ids=self.setup_ids(form["CallSid"]),
-            number=number,
-            chars_per_s=self.chars_per_s,
-            tells=self.tells,
-            hears=hears,
-        )
+        line: FakeTwilioCall | FakeMediaCall
+        if self.carries == "sound":
+            line = FakeMediaCall(
+                form, number=number, returns_marks=self.returns_marks, delay=self.delay
+            )
+        else:
+            line = FakeTwilioCall(
+                form,
+                ids=self.setup_ids(form["CallSid"]),
+                number=number,
+                chars_per_s=self.chars_per_s,
+                tells=self.tells,
+                hears=hears,
+            )
         leg = self._calls[line.sid] = FakeLeg(self, dial, line, form, status_url)
         return leg
 

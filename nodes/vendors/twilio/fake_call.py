@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import trio
 
 from bargein.bridge.websocket import ConnectionClosedError, WebSocket
+
+from .fake_telephone import FakeTelephone
 
 __all__ = ["FakeTwilioCall"]
 
@@ -49,21 +50,12 @@ class _Cycle:
         return rest if self.is_closed else ""
 
 
-class FakeTwilioCall:
+class FakeTwilioCall(FakeTelephone):
     """A telephone in a call, from the side of the person who holds it.
 
     Attributes:
-        sid: The id of the call.
-        number: The number of the person.
-        attributes: Those of ``<ConversationRelay>``.
         heard: What the person has heard of agents, to the word.
-        received: The messages of the agent, decoded.
         digits: The keys that the agent has pressed.
-        handoff: What the agent handed on when it ended the relay; ``None`` before.
-        then: The answer of the webhook that was asked what comes next.
-        close_code: The code with which the socket was closed; ``None`` while it is open.
-        music: What is played to the person, over and over; empty for nothing.
-        talks_to: The numbers of the people that the person is connected with.
     """
 
     def __init__(
@@ -86,31 +78,18 @@ class FakeTwilioCall:
             tells: Whether the carrier tells what it has spoken.
             hears: Called with what the person has heard, a clause at a time.
         """
-        self.sid = form["CallSid"]
-        self.number = number
-        self.attributes: Mapping[str, str] = {}
-        self.music = ""
-        self.talks_to: tuple[str, ...] = ()
-        self._hang_up: Callable[[], None] = lambda: None
+        super().__init__(form, number)
         self._hears = hears
         self.heard = ""
-        self.received: list[dict[str, Any]] = []
         self.digits = ""
-        self.handoff: str | None = None
-        self.then = ""
-        self.close_code: int | None = None
         self._chars_per_s = chars_per_s
         self._reports_speech = tells
-        self._socket: WebSocket | None = None
-        self._form = form
         self._ids = ids
         self._cycles: list[_Cycle] = []
         self._clause = ""
         self._clause_at_s = 0.0
         self._sounding: trio.CancelScope | None = None
         self._is_speaking = False
-        self._changes = trio.lowlevel.ParkingLot()
-        self._over = trio.Event()
 
     async def connect(
         self, socket: WebSocket, attributes: Mapping[str, str], parameters: Mapping[str, str]
@@ -131,36 +110,6 @@ class FakeTwilioCall:
             customParameters=dict(parameters),
             **{"from": form["From"], "to": form["To"]},
         )
-
-    async def send(self, **message: Any) -> None:
-        """Send a message as the carrier; nothing if the socket is closed."""
-        await self.send_raw(json.dumps(message))
-
-    async def send_raw(self, data: str | bytes) -> None:
-        """Send anything; nothing if the socket is closed."""
-        if self._socket is not None:
-            with suppress(ConnectionClosedError):
-                await self._socket.send(data)
-
-    def next_is(self, then: str) -> None:
-        """Record what comes after the relay."""
-        self.then = then
-
-    def meet(self, *numbers: str) -> None:
-        """Connect the person with others; no agent hears them from then on."""
-        self.talks_to = numbers
-        self._over.set()
-
-    def play(self, music: str) -> None:
-        """Play something to the person, until something else comes."""
-        self.music = music
-
-    def end(self) -> None:
-        """Record that the call is over."""
-        self.play("")
-        self.talks_to = ()
-        self._over.set()
-        self._changes.unpark_all()
 
     # --- the caller -----------------------------------------------------------------------------
 
@@ -191,6 +140,9 @@ class FakeTwilioCall:
         """Press a key."""
         await self.send(type="dtmf", digit=key)
 
+    async def speaks(self) -> None:
+        """Return at once: a text that is said over another one comes a second later."""
+
     async def quiet(self, for_s: float = 3.0) -> None:
         """Wait until the agent has said nothing for a while, or the call is over."""
         while not self._over.is_set():
@@ -198,18 +150,6 @@ class FakeTwilioCall:
                 await self._changes.park()
             if patience.cancelled_caught and not self._cycles:
                 return
-
-    def hang_up(self) -> None:
-        """Hang up."""
-        self._hang_up()
-
-    def let_hang_up(self, hang_up: Callable[[], None]) -> None:
-        """Record how one hangs up."""
-        self._hang_up = hang_up
-
-    async def over(self) -> None:
-        """Wait until no agent is on the line any more: it has ended the call, or passed it on."""
-        await self._over.wait()
 
     # --- the carrier ----------------------------------------------------------------------------
 

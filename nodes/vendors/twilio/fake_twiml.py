@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
@@ -15,6 +15,8 @@ from bargein.bridge.websocket import open_websocket
 from bargein.routes import BargeinError
 
 from .fake_call import FakeTwilioCall
+from .fake_media import FakeMediaCall
+from .fake_telephone import FakeTelephone
 
 Dial = Callable[[], Awaitable[trio.abc.Stream]]
 """Opens a stream to the server."""
@@ -40,7 +42,7 @@ class CarrierRefusedError(BargeinError):
         self.body = body
 
 
-async def stay(line: FakeTwilioCall) -> None:
+async def stay(line: FakeTelephone) -> None:
     """Stay on the line until no agent is on it any more."""
     await line.over()
 
@@ -56,7 +58,7 @@ class FakePhone:
     """How long it rings, in seconds."""
     talks_s: float = 60.0
     """How long its owner talks with a caller who was put through, in seconds."""
-    person: Callable[[FakeTwilioCall], Awaitable[object]] = stay
+    person: Callable[[Any], Awaitable[object]] = stay
     """What its owner does with an agent on the line; afterwards they wait, and hang up only by
     ``line.hang_up()``."""
 
@@ -83,15 +85,15 @@ class Account(Protocol):
 class FakeConference:
     """A conference."""
 
-    lines: list[FakeTwilioCall] = field(default_factory=list)
+    lines: list[FakeTelephone] = field(default_factory=list)
     is_over: trio.Event = field(default_factory=trio.Event)
 
-    def enter(self, line: FakeTwilioCall) -> None:
+    def enter(self, line: FakeTelephone) -> None:
         """Let somebody in, and connect all who are there."""
         self.lines.append(line)
         self._introduce()
 
-    def leave(self, line: FakeTwilioCall) -> None:
+    def leave(self, line: FakeTelephone) -> None:
         """Let somebody go."""
         self.lines.remove(line)
         self._introduce()
@@ -108,7 +110,7 @@ class FakeLeg:
         self,
         account: Account,
         dial: Dial,
-        line: FakeTwilioCall,
+        line: FakeTwilioCall | FakeMediaCall,
         form: dict[str, str],
         status_url: str = "",
     ) -> None:
@@ -221,14 +223,19 @@ class FakeLeg:
                 return await self._connect(verb)
             case "Dial":
                 return await self._run_dial(verb)
+            case "Redirect":
+                status, then = await self._ask(verb.text or "")
+                self.line.next_is(then.decode())
+                self._given = then if status == 200 else b""
+                self._step.cancel(reason="the call goes on elsewhere")
             case "Play":
                 self.line.play(verb.text or "")
                 await trio.sleep(1.0 if verb.get("loop") != "0" else math.inf)
         return None
 
     async def _connect(self, verb: ElementTree.Element) -> dict[str, str] | None:
-        relay = verb.find("ConversationRelay")
-        assert relay is not None, "the fake knows ConversationRelay"
+        relay = next(iter(verb), None)
+        assert relay is not None, "the fake knows ConversationRelay and Stream"
         url = relay.get("url", "")
         given = {each.get("name", ""): each.get("value", "") for each in relay.iter("Parameter")}
         parts = urlsplit(url)
@@ -313,7 +320,7 @@ def check_relay(status: int, twiml: bytes) -> None:
         CarrierRefusedError: It has not.
     """
     answer = ElementTree.fromstring(twiml) if status == 200 else None
-    if answer is None or answer.find("Connect/ConversationRelay") is None:
+    if answer is None or answer.find("Connect/*") is None:
         raise CarrierRefusedError(status, twiml)
 
 

@@ -11,9 +11,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
+from bargein.bridge import SpeechStack
+from bargein.bridge.audio.errors import need
+from bargein.bridge.validation.arguments import check_has
 from bargein.bridge.validation.public_url import checked_public_url
 from bargein.bridge.wires import Wire
-from bargein.bridge.wires.telephone import TwilioRelay
+from bargein.bridge.wires.telephone import TwilioMedia, TwilioRelay
 from bargein.bridge.wires.telephone.carrier_account import WAITING_MUSIC, CarrierAccount
 from bargein.bridge.wires.telephone.placed_calls import PlacedCall
 from bargein.bridge.wires.telephone.twilio import (
@@ -49,12 +52,17 @@ _WAS = "was"
 class Twilio:
     """A Twilio account whose numbers your agent answers; for ``App(phone=)``.
 
-    Twilio hears and speaks: text travels, and your app needs no ears and no voice.
+    Without ``speech=`` Twilio hears and speaks: text travels, by ConversationRelay, and your app
+    needs no ears and no voice.  With it sound travels, by Media Streams.
+
+    Attributes:
+        speech: The ears and the voice of its calls; ``None`` for Twilio's.
     """
 
     def __init__(
         self,
         *,
+        speech: SpeechStack | None = None,
         account_sid: str | None = None,
         auth_token: str | None = None,
         attributes: Mapping[str, str] | None = None,
@@ -68,6 +76,8 @@ class Twilio:
         """Keep the account; nothing is asked of Twilio yet.
 
         Args:
+            speech: What hears and speaks on the telephone, such as ``Speech(ear=…, voice=…)``; the
+                app opens it, beside that of its page.  ``None`` leaves both to Twilio.
             account_sid: The account; ``None`` reads TWILIO_ACCOUNT_SID.
             auth_token: Its token, with which Twilio signs what it asks; ``None`` reads
                 TWILIO_AUTH_TOKEN.
@@ -83,8 +93,21 @@ class Twilio:
                 the proxies that the environment names.
 
         Raises:
-            ValueError: The account or its token is missing.
+            SpeechExtraError: A package that resamples sound is missing (extra ``phone``).
+            TypeError: `speech` cannot hear and speak.
+            ValueError: The account or its token is missing, or `attributes` are given although
+                `speech` leaves nothing to ConversationRelay.
         """
+        check_has("Twilio(speech=)", speech, "open attach", example="Speech(ear=…, voice=…)")
+        if speech is not None:
+            if attributes:
+                raise ValueError(
+                    "Twilio(attributes=) are those of ConversationRelay, by which Twilio hears and "
+                    "speaks; with speech= your app does, so leave them out"
+                )
+            for package in ("numpy", "soxr"):
+                need("Twilio(speech=)", package, "phone")
+        self.speech = speech
         self._account, self._token = credentials(
             "Twilio()",
             {
@@ -121,6 +144,17 @@ class Twilio:
         Raises:
             ValueError: It is no address of a server.
         """
+        self._public_url = public_url
+        if self.speech is not None:
+            media = TwilioMedia(
+                speech=self.speech,
+                auth_token=self._token,
+                public_url=public_url,
+                signing_keys=self._signing_keys,
+                calls_per_number=self._calls_per_number,
+                account=self._carrier_account,
+            )
+            return (media,)
         relay = TwilioRelay(
             auth_token=self._token,
             public_url=public_url,
@@ -129,7 +163,6 @@ class Twilio:
             calls_per_number=self._calls_per_number,
             account=self._carrier_account,
         )
-        self._public_url = public_url
         return (relay,)
 
     async def dial(

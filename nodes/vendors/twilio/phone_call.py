@@ -10,12 +10,14 @@ from typing import Literal, cast, final
 
 import trio
 
-from bargein.bridge import App, Call
+from bargein.bridge import App, Call, SpeechStack
 from bargein.bridge.server import Server, open_server
+from bargein.bridge.testing import SpelledSpeech
 from bargein.nodes.fakes import MemoryListener
 
 from .fake import FakeTwilio
 from .fake_call import FakeTwilioCall
+from .fake_media import FakeMediaCall
 from .phone import Twilio
 
 PUBLIC_URL = "https://voice.example.com"
@@ -30,7 +32,7 @@ class PhoneCall:
 
     call: Call
     """The call, as the agent sees it."""
-    line: FakeTwilioCall
+    line: FakeTwilioCall | FakeMediaCall
     """The caller and the carrier: what was really heard is ``line.heard``."""
     server: Server
     """The server."""
@@ -64,7 +66,8 @@ class PhoneCall:
 async def open_phone(
     answer: Callable[[Call], Awaitable[object]] | App,
     *,
-    wire: Literal["twilio"] = "twilio",
+    wire: Literal["twilio", "twilio-media"] = "twilio",
+    speech: SpeechStack | None = None,
     caller: str = "+15550001",
     called: str = "+15550100",
     twilio: FakeTwilio | None = None,
@@ -75,7 +78,11 @@ async def open_phone(
 
     Args:
         answer: What answers, or an app.
-        wire: By which wire the call comes.
+        wire: By which wire the call comes: "twilio", by which Twilio hears and speaks, or
+            "twilio-media", by which sound travels.
+        speech: The ears and the voice of a call whose sound travels; ``None`` for a
+            ``SpelledSpeech``, whose sound the line can read, so that ``says()`` and ``line.heard``
+            have texts.
         caller: The number that calls.
         called: The number that is called.
         twilio: The carrier; ``None`` makes one.
@@ -85,11 +92,14 @@ async def open_phone(
 
     Raises:
         CarrierRefusedError: The server does not take the call.
-        ValueError: There is no such wire.
+        ValueError: There is no such wire, or `speech` is given for one by which text travels.
     """
-    if wire != "twilio":
-        raise ValueError(f"open_phone(wire=) is 'twilio', not {wire!r}")
+    if wire not in ("twilio", "twilio-media"):
+        raise ValueError(f"open_phone(wire=) is 'twilio' or 'twilio-media', not {wire!r}")
+    if speech is not None and wire == "twilio":
+        raise ValueError("open_phone(speech=) needs wire='twilio-media': by 'twilio' text travels")
     carrier = FakeTwilio() if twilio is None else twilio
+    carrier.carry("text" if wire == "twilio" else "sound")
     app = copy(answer) if isinstance(answer, App) else App(answer)
     opened: list[Call] = []
     is_open = trio.Event()
@@ -101,11 +111,15 @@ async def open_phone(
         await own_answer(call)
 
     app.answer = answer_and_tell
+    if wire == "twilio-media" and speech is None:
+        speech = SpelledSpeech()
     account = Twilio(
+        speech=speech,
         account_sid=carrier.account_sid,
         auth_token=carrier.auth_token,
         transport=carrier.transport(),
     )
+    app.phone = account
     wires = account.wires(PUBLIC_URL)
     door = MemoryListener()
     listeners = cast("Sequence[trio.SocketListener]", [door])

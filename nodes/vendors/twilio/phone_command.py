@@ -5,18 +5,29 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
+from copy import copy
 from pathlib import Path
 
 import trio
 
-from bargein.bridge import App
+from bargein.bridge import App, Call
 from bargein.bridge.commands import TargetError, configure_logs, load_app
+from bargein.bridge.events import (
+    AgentSpeechCut,
+    AgentSpeechSent,
+    AgentStoppedSpeaking,
+    UserTranscriptionReceived,
+)
 from bargein.bridge.server import open_server
-from bargein.bridge.wires.telephone import TwilioRelay
-from bargein.routes import BargeinError
+from bargein.bridge.wires import Wire
+from bargein.bridge.wires.telephone import TwilioMedia, TwilioRelay
+from bargein.routes import BargeinError, Message
 
 from .fake import FakeTwilio
 from .fake_call import FakeTwilioCall
+from .fake_media import FakeMediaCall
+from .phone_sound import Handset, ScriptVoice, SoundFileError, wav_of
 
 DEFAULT_TARGET = "agent.py"
 
@@ -25,7 +36,8 @@ def command(argv: Sequence[str]) -> int:
     """Ring your agent without an account: this machine plays Twilio.
 
     What you type is said, over the agent if it speaks; ``--script`` says the lines of a file, each
-    once the agent has finished, or after ``! `` while it speaks.
+    once the agent has finished, or after ``! `` while it speaks.  An app whose ``phone=`` has
+    ``speech=`` is spoken to: by a voice that says the script, a WAV, or your microphone.
 
     Args:
         argv: The arguments behind the command's name.
@@ -37,8 +49,7 @@ def command(argv: Sequence[str]) -> int:
     configure_logs("warning", pii=False)
     try:
         app = load_app(options.target)
-        lines = None if options.script is None else options.script.read_text("utf-8").splitlines()
-        trio.run(_ring, app, lines, options.caller)
+        trio.run(_ring, app, options)
     except (TargetError, BargeinError, ImportError, OSError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
@@ -51,7 +62,8 @@ def argument_parser() -> argparse.ArgumentParser:
         prog="bargein phone",
         description="Rings your agent without an account: this machine plays Twilio, with the same "
         "webhook, signature, socket and messages.  What you type is said, over the agent if it "
-        "speaks; an empty line waits, and the end of the input hangs up.",
+        "speaks; an empty line waits, and the end of the input hangs up.  Where sound travels, "
+        "your microphone is heard, a WAV, or a voice that says the script.",
     )
     parser.add_argument(
         "target",
@@ -67,48 +79,116 @@ def argument_parser() -> argparse.ArgumentParser:
         help="what the caller says, a line at a time, each when the agent has finished; a line "
         "that begins with '! ' is said after a second, over the agent",
     )
+    parser.add_argument(
+        "--wav",
+        type=Path,
+        metavar="FILE",
+        help="what the caller says, as sound, where the app's phone= has speech=; without it and "
+        "--script, your microphone (extra voice)",
+    )
     parser.add_argument("--from", dest="caller", default="+15550001", metavar="NUMBER",
                         help="the number that calls (%(default)s)")  # fmt: skip
     return parser
 
 
-async def _ring(app: App, script: Sequence[str] | None, caller: str) -> None:
-    carrier = FakeTwilio()
-    wire = TwilioRelay(auth_token=carrier.auth_token)
-    async with open_server(app, port=0, wires=(wire,)) as server:
+async def _ring(app: App, options: argparse.Namespace) -> None:
+    speech = getattr(app.phone, "speech", None)
+    script = None if options.script is None else options.script.read_text("utf-8").splitlines()
+    sound = None if options.wav is None else wav_of(options.wav)
+    wire: Wire
+    if speech is None:
+        if sound is not None:
+            raise SoundFileError(
+                "--wav needs an app whose phone= has speech=, as sound travels then"
+            )
+        carrier = FakeTwilio()
+        wire = TwilioRelay(auth_token=carrier.auth_token)
+    else:
+        carrier = FakeTwilio(carries="sound")
+        wire = TwilioMedia(speech=speech, auth_token=carrier.auth_token)
+        app = _showing_words(app)
+    async with AsyncExitStack() as stack:
+        voice = ScriptVoice()
+        if speech is not None and script is not None:
+            await stack.enter_async_context(voice.open())
+        server = await stack.enter_async_context(open_server(app, port=0, wires=(wire,)))
 
         async def dial() -> trio.abc.Stream:
             return await trio.open_tcp_stream("127.0.0.1", server.port)
 
         url = f"https://127.0.0.1:{server.port}/twilio/voice"
         async with (
-            carrier.call(dial, voice_url=url, caller=caller, hears=_show) as line,
+            carrier.call(dial, voice_url=url, caller=options.caller, hears=_show) as line,
             trio.open_nursery() as nursery,
         ):
-            _say(f"[{caller} rings]")
-            nursery.start_soon(_talk, line, script, nursery.cancel_scope)
+            _say(f"[{options.caller} rings]")
+            nursery.start_soon(_talk, line, script, sound, voice, nursery.cancel_scope)
             await line.over()
             nursery.cancel_scope.cancel(reason="the agent hung up")
         ending = "the agent hung up" if line.close_code else "you hung up"
         _say(f"[{ending}]" + (f"\n{line.then}" if "<Dial>" in line.then else ""))
 
 
-async def _talk(line: FakeTwilioCall, script: Sequence[str] | None, call: trio.CancelScope) -> None:
-    if script is None:
-        async for said in _typed():
-            if said.strip():
-                await line.says(said.strip())
-    else:
+def _showing_words(app: App) -> App:
+    """Return a copy of an app that shows what was said in its calls, once it was."""
+    told = copy(app)
+
+    async def answer(call: Call) -> None:
+        heard: list[str] = []
+
+        def show(message: Message) -> None:
+            match message.event:
+                case UserTranscriptionReceived(content=text, final=True):
+                    _say(f"(understood: {text.strip()})")
+                case AgentSpeechSent(content=text):
+                    heard.append(text)
+                case AgentStoppedSpeaking() | AgentSpeechCut():
+                    _show("".join(heard))
+                    heard.clear()
+
+        seen = [UserTranscriptionReceived, AgentSpeechSent, AgentStoppedSpeaking, AgentSpeechCut]
+        call.bridge(name="terminal", is_agent=False).on(seen).map(show)
+        await app.answer(call)
+
+    told.answer = answer
+    return told
+
+
+async def _talk(
+    line: FakeTwilioCall | FakeMediaCall,
+    script: Sequence[str] | None,
+    sound: bytes | None,
+    voice: ScriptVoice,
+    call: trio.CancelScope,
+) -> None:
+    async def say(text: str) -> None:
+        if isinstance(line, FakeMediaCall):
+            await line.speak(await voice.speak(text))
+        else:
+            await line.says(text)
+
+    if script is not None:
         for said in script:
             if said.startswith("! "):
+                await line.speaks()
                 await trio.sleep(1.0)
             else:
                 await line.quiet()
             text = said.removeprefix("! ").strip()
             if text:
                 _say(f"you: {text}")
-                await line.says(text)
+                await say(text)
         await line.quiet()
+    elif isinstance(line, FakeMediaCall):
+        if sound is None:
+            await Handset(line).run()
+        else:
+            await line.speak(sound)
+            await line.quiet()
+    else:
+        async for said in _typed():
+            if said.strip():
+                await line.says(said.strip())
     call.cancel(reason="the caller hangs up")
 
 

@@ -1,0 +1,355 @@
+"""A caller whose sound comes over a carrier's media stream: sound out and in, no I/O."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never, final
+
+import trio
+
+from bargein.routes import Message
+from bargein.routes.error_containment import as_error
+from bargein.routes.logs import get_logger
+
+from ..._line_abilities import CallActionError
+from ...audio.playback import Fence
+from ...events import (
+    AgentSpeechCut,
+    AgentStoppedSpeaking,
+    AgentUtteranceQueued,
+    Button,
+    DTMFInput,
+    UserAudio,
+)
+from ...protocol._outbox import Outbox
+from ...websocket import Data
+from .._limits import RateLimit
+from .._wire import CallEnd, HostedCall
+from ..text._text_events import FarError, Ignored, PressedKey
+from ._cold_transfer import ColdTransfer
+from ._line_sound import ENCODERS, LineSound
+from ._media_codec import (
+    CallerSound,
+    Cleared,
+    MediaCodec,
+    MediaEvent,
+    Preamble,
+    ReturnedMark,
+    StreamStopped,
+)
+from ._pieces import Pace, PieceCutter
+from ._played_marks import AwaitedMark, PlayedMarks, PlayedReport
+from ._relay_codec import Opened
+
+if TYPE_CHECKING:
+    from ...call._call import Call
+
+SOUND_WINDOW_S = 5.0
+"""Over how many seconds a caller's sound is averaged: a stalled line catches up in less."""
+
+SHORTEST_SOUND_S = 0.01
+"""How many seconds each message with sound counts as at least, so that nobody floods a call by
+short ones."""
+
+log = get_logger()
+
+
+@final
+class MediaTransport:
+    """The caller's side of a call over a media stream.
+
+    Attributes:
+        audio: True: the caller hears and speaks.
+        barge_ins: How often the agent's sound was cleared.
+        ignored: How many messages of the carrier meant nothing, by why.
+    """
+
+    audio = True
+
+    def __init__(self, codec: MediaCodec, outbox: Outbox, hosted: HostedCall) -> None:
+        """Keep what messages need.
+
+        Args:
+            codec: Reads and writes them; the stream is open when the call is.
+            outbox: Where they are queued, as they go over the wire.
+            hosted: The call.
+        """
+        limits = hosted.limits
+        self.barge_ins = 0
+        self.ignored: dict[str, int] = {}
+        self._codec = codec
+        self._outbox = outbox
+        self._hosted = hosted
+        self._metrics = hosted.metrics
+        self._limits = limits
+        self._messages = RateLimit(limits.messages_per_s, limits.message_burst)
+        rate = limits.audio_rate
+        self._sound_rate = None if rate is None else RateLimit(rate, rate * SOUND_WINDOW_S)
+        self._fence = Fence()
+        self._marks = PlayedMarks()
+        self._utterance = 0
+        self._sent_ms = self._marked_ms = 0.0
+        self._unmarked: list[Data] = []
+        self._cutter: PieceCutter | None = None
+        self._line: LineSound | None = None
+        self._pace: Pace | None = None
+        self._flushed: list[PlayedReport] = []
+        self._departure = ColdTransfer(hosted)
+
+    @property
+    def sample_rate_hz(self) -> int:
+        """The sample rate of the sound for ``play()``: that of the line."""
+        return self._codec.sound.rate_hz
+
+    @property
+    def handoff(self) -> dict[str, str] | None:
+        """What the carrier is asked to do when the stream ends; ``None`` for nothing."""
+        return self._departure.handoff
+
+    def attached(self, call: Call) -> None:
+        """Prepare the sound of the call, whose first message has said how it is coded."""
+        dialect, sound = self._codec.dialect, self._codec.sound
+        self._cutter = PieceCutter(dialect, sound)
+        self._line = LineSound(sound, keeps_order=dialect.keeps_order)
+        if not dialect.can_clear:
+            self._pace = Pace(self._outbox.enqueue_audio, call.router.call_at, dialect.lead_s)
+
+    # --- to the caller --------------------------------------------------------------------------
+
+    def send(self, message: Message) -> None:
+        """Take note of what changes the sound; the carrier has no use for other events."""
+        match message.event:
+            case AgentUtteranceQueued(utterance=number):
+                call = self._hosted.call
+                if call is not None:
+                    self._end(call.answers.player_number(number))
+            case AgentStoppedSpeaking() | AgentSpeechCut():
+                self._departure.silent()
+
+    def play(self, utterance: int, pcm: bytes) -> None:
+        """Send the carrier sound, unless its utterance was cleared.
+
+        Args:
+            utterance: The number of the utterance; numbers rise.
+            pcm: PCM16 little-endian mono at ``sample_rate_hz``, any length.
+        """
+        if self._fence.drops(utterance) or self._cutter is None:
+            self._metrics.frames_dropped += 1
+            return
+        if utterance != self._utterance:
+            self._start_utterance(utterance)
+        for piece in self._cutter.push(ENCODERS[self._codec.sound.encoding](pcm)):
+            self._send_piece(piece, len(piece))
+        self._metrics.frames_out += 1
+
+    def _start_utterance(self, utterance: int) -> None:
+        self._end(self._utterance)
+        self._utterance = utterance
+        self._sent_ms = self._marked_ms = 0.0
+        self._mark()
+
+    def _end(self, utterance: int) -> None:
+        """Send the rest of an utterance, and a mark behind it."""
+        if utterance != self._utterance or not utterance or self._cutter is None:
+            return
+        rest = len(self._cutter.waiting)
+        last = self._cutter.end()
+        if last:
+            self._send_piece(last, rest)
+        self._mark(ends=True)
+        self._utterance = 0
+
+    def _send_piece(self, piece: bytes, size: int) -> None:
+        """Send a piece.
+
+        Args:
+            piece: The piece.
+            size: How many bytes of it are of the utterance; the rest is silence.
+        """
+        message = self._codec.audio(piece)
+        per_ms = self._codec.sound.bytes_per_ms
+        self._enqueue(self._utterance, message, len(piece) / per_ms / 1000)
+        self._unmarked.append(message)
+        self._sent_ms += size / per_ms
+        if self._sent_ms - self._marked_ms >= self._codec.dialect.mark_ms - 1e-6:
+            self._mark()
+
+    def _mark(self, *, ends: bool = False) -> None:
+        sound, self._unmarked = self._unmarked, []
+        self._marked_ms = self._sent_ms
+        self._await(self._utterance, self._sent_ms, sound, ends=ends)
+
+    def _await(self, utterance: int, at_ms: float, sound: list[Data], *, ends: bool) -> None:
+        if self._codec.dialect.knows_played != "marks":
+            return
+        name = self._marks.add(utterance, at_ms, trio.current_time(), sound, ends=ends)
+        mark = self._codec.mark(name)
+        if mark is not None:
+            self._enqueue(utterance, mark, 0.0)
+
+    def _enqueue(self, utterance: int, message: Data, lasts_s: float) -> None:
+        if self._pace is not None:
+            self._pace.add(utterance, message, lasts_s)
+        else:
+            self._outbox.enqueue_audio(utterance, message)
+
+    def clear(self, utterance: int, reason: str) -> None:
+        """Let the carrier drop all sound up to and including an utterance.
+
+        A carrier drops all that it has, so that sound of a later utterance is sent again.
+        """
+        self.barge_ins += 1
+        self._metrics.barge_ins += 1
+        self._fence.raise_to(utterance)
+        flushed, kept = self._marks.clear(utterance, trio.current_time())
+        self._metrics.frames_dropped += self._drop(utterance)
+        if self._fence.drops(self._utterance):
+            self._utterance, self._unmarked = 0, []
+            if self._cutter is not None:
+                self._cutter.reset()
+        clear = self._codec.clear()
+        if clear is None:
+            self._marks.await_again(kept)
+        else:
+            self._outbox.enqueue_first(clear)
+            self._send_again(kept)
+        call = self._hosted.call
+        if call is not None and flushed:
+            # The playout awaits this behind its cut, so it is told in the next step.
+            self._flushed += flushed
+            call.router.call_at(self, trio.current_time(), self._report_flushed)
+
+    def _send_again(self, kept: list[AwaitedMark]) -> None:
+        """Send sound again that the carrier had to drop for an earlier utterance's sake."""
+        if not kept:
+            return
+        self._outbox.drop_audio(kept[-1].utterance)  # it would come behind
+        for mark in kept:
+            for message in mark.sound:
+                self._enqueue(mark.utterance, message, 0.0)
+            self._await(mark.utterance, mark.at_ms, list(mark.sound), ends=mark.ends)
+        for message in self._unmarked:
+            self._enqueue(self._utterance, message, 0.0)
+
+    def _drop(self, fence: int) -> int:
+        waiting = 0 if self._pace is None else self._pace.drop(fence)
+        return waiting + self._outbox.drop_audio(fence)
+
+    def _report_flushed(self) -> None:
+        flushed, self._flushed = self._flushed, []
+        self._report(flushed)
+
+    def _report(self, reports: list[PlayedReport]) -> None:
+        call = self._hosted.call
+        if call is None or call.ended.is_set():
+            return
+        for report in reports:
+            call.report_playback(report.utterance, report.played_ms, report.kind)
+
+    async def transfer(self, target_phone_number: str) -> None:
+        """Let the carrier dial a number for the caller, once what is being said was heard.
+
+        Args:
+            target_phone_number: The number, or a SIP address.
+
+        Raises:
+            CallActionError: It is neither.
+        """
+        await self._departure.transfer(target_phone_number)
+
+    async def send_dtmf(self, button: Button) -> None:
+        """Let the carrier press a key; return once it has been told to.
+
+        Raises:
+            CallActionError: It presses none by its stream.
+        """
+        keys = self._codec.keys(button)
+        if keys is None:
+            raise CallActionError("this telephone line cannot press keys")
+        self._outbox.enqueue(keys)
+        await trio.lowlevel.checkpoint()
+
+    def opened(self, call: Call) -> None:
+        """Do nothing: ``attached()`` has prepared the sound."""
+
+    def goodbye(self, end: CallEnd) -> list[Data]:
+        """Return the last message, if closing the socket is not enough."""
+        last = self._codec.end()
+        return [] if last is None else [last]
+
+    def continue_on(self, outbox: Outbox) -> None:
+        """Continue the call over another connection."""
+        self._outbox = outbox
+
+    def close(self) -> None:
+        """End the call, as its socket is closed."""
+        self._hosted.end("hangup")
+
+    # --- from the caller ------------------------------------------------------------------------
+
+    def receive(self, data: Data) -> None:
+        """Apply a message of the carrier; never raises."""
+        call = self._hosted.call
+        if call is None or call.ended.is_set():
+            return
+        try:
+            self._obey(self._event(data), call)
+        except BaseException as caught:  # noqa: ASYNC103 - see as_error()
+            log.error("call_failed", exc_info=as_error(caught))
+            self._metrics.errors["agent_error"] += 1
+            self._hosted.end("failed")
+
+    def _event(self, data: Data) -> MediaEvent:
+        if len(data) > self._limits.max_message_bytes:
+            return Ignored("too long")
+        event = self._codec.decode(data)
+        if isinstance(event, CallerSound):
+            rate, seconds = (
+                self._sound_rate,
+                len(event.coded) / self._codec.sound.bytes_per_ms / 1000,
+            )
+            if rate is None or rate.take(max(seconds, SHORTEST_SOUND_S)):
+                return event
+            self._metrics.over_budget["audio"] += 1
+            return Ignored("too much sound")
+        return event if self._messages.take() else Ignored("too many messages")
+
+    def ignore(self, why: str) -> None:
+        """Count a message that means nothing."""
+        self.ignored[why] = self.ignored.get(why, 0) + 1
+
+    def _obey(self, event: MediaEvent, call: Call) -> None:
+        match event:
+            case CallerSound():
+                self._hear(event, call)
+            case ReturnedMark(name=name):
+                reports = self._marks.played(name, trio.current_time())
+                if reports is None:
+                    self.ignore("a mark that was not awaited")
+                else:
+                    self._report(reports)
+            case PressedKey(button=button):
+                call.publish(DTMFInput(button=button))
+            case StreamStopped():
+                self._hosted.end("hangup")
+            case FarError(text=text):
+                log.warning("carrier_error", pii_text=text)
+                self.ignore("an error of the carrier")
+            case Ignored(why=why):
+                self.ignore(why)
+            case Opened():
+                self.ignore("a second start")
+            case Preamble() | Cleared():
+                pass
+            case _:
+                assert_never(event)
+
+    def _hear(self, sound: CallerSound, call: Call) -> None:
+        line = self._line
+        if line is None:
+            return
+        dropped = line.dropped
+        for pcm in line.push(sound.coded, sound.order):
+            self._metrics.frames_in += 1
+            call.publish(UserAudio(pcm=pcm))
+        if line.dropped > dropped:
+            self.ignore("sound that came too late")

@@ -1,0 +1,321 @@
+"""A fake of Twilio's Media Streams: a call whose sound is played from a buffer on trio's clock.
+
+It plays in the order of arrival, at the pace of hearing; a mark comes back once all before it was
+played, and at ``clear`` all marks that wait come back at once, though their sound was dropped.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import trio
+
+from bargein.bridge.audio.g711 import encode_mu_law
+from bargein.bridge.testing import SpelledSpeech
+from bargein.bridge.websocket import ConnectionClosedError, WebSocket
+
+from .fake_telephone import FakeTelephone
+
+RATE_HZ = 8_000
+FRAME_S = 0.02
+_SILENCE = b"\xff" * 160
+
+Delay = Callable[[], float]
+"""Returns how many seconds the next message is on its way."""
+
+
+class FakePlayer:
+    """A carrier's buffer, played on trio's clock.
+
+    Attributes:
+        sounds: What was played, each piece with the time at which it began.
+    """
+
+    def __init__(
+        self,
+        bytes_per_s: int,
+        returned: Callable[[str], Awaitable[object]],
+        silence: bytes = b"\xff",
+    ) -> None:
+        """Start empty.
+
+        Args:
+            bytes_per_s: How fast it plays.
+            returned: Called with each mark that comes back.
+            silence: A sample of silence, which follows sound that is dropped.
+        """
+        self.sounds: list[tuple[float, bytes]] = []
+        self._bytes_per_s = bytes_per_s
+        self._returned = returned
+        self._silence = silence
+        self._known = (0, 0)
+        self._queue: deque[bytes | str] = deque()
+        self._more = trio.lowlevel.ParkingLot()
+        self._sounding: trio.CancelScope | None = None
+        self._piece = b""
+        self._started_s = 0.0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing plays or waits."""
+        return not self._queue and not self._piece
+
+    @property
+    def played(self) -> bytes:
+        """All that was played."""
+        return b"".join(coded for _, coded in self.sounds) + self._so_far()
+
+    def new_sound(self) -> bytes:
+        """Return what was played since the last time."""
+        known, at = self._known
+        new = b"".join(coded for _, coded in self.sounds[known:]) + self._so_far()
+        self._known = len(self.sounds), len(self._so_far())
+        return new[at:]
+
+    def add(self, item: bytes | str) -> None:
+        """Queue sound, or a mark."""
+        self._queue.append(item)
+        self._more.unpark_all()
+
+    async def sounds_again(self) -> None:
+        """Wait until something plays or waits."""
+        while self.is_empty:
+            await self._more.park()
+
+    def clear(self) -> list[str]:
+        """Drop all sound, also that which is being played, and return the marks that waited."""
+        marks = [item for item in self._queue if isinstance(item, str)]
+        self._queue.clear()
+        if self._piece:
+            self.sounds.append((self._started_s, self._so_far() + self._silence))
+            self._piece = b""
+        if self._sounding is not None:
+            self._sounding.cancel(reason="the buffer was cleared")
+        return marks
+
+    def _so_far(self) -> bytes:
+        if not self._piece:
+            return b""
+        return self._piece[: round((trio.current_time() - self._started_s) * self._bytes_per_s)]
+
+    async def run(self) -> None:
+        """Play, until cancelled."""
+        ends_s = 0.0
+        while True:
+            if not self._queue:
+                await self._more.park()
+                continue
+            item = self._queue.popleft()
+            if isinstance(item, str):
+                await self._returned(item)
+                continue
+            now_s = trio.current_time()
+            # Sound follows sound without a gap, however late a busy machine wakes up.
+            self._piece, self._started_s = item, ends_s if now_s - ends_s < 0.05 else now_s
+            ends_s = self._started_s + len(item) / self._bytes_per_s
+            with trio.CancelScope() as self._sounding:
+                await trio.sleep_until(ends_s)
+            self._sounding = None
+            if self._piece:
+                self.sounds.append((self._started_s, self._piece))
+                self._piece = b""
+            else:
+                ends_s = trio.current_time()
+
+
+class _Delayed:
+    """A direction of a line, on which each message takes its time and none overtakes another."""
+
+    def __init__(self, deliver: Callable[[Any], Awaitable[object]], delay: Delay) -> None:
+        self._deliver = deliver
+        self._delay = delay
+        self._sender, self._receiver = trio.open_memory_channel[tuple[float, Any]](10_000)
+
+    async def send(self, message: Any) -> None:
+        await self._sender.send((trio.current_time() + self._delay(), message))
+
+    async def run(self) -> None:
+        async for at_s, message in self._receiver:
+            await trio.sleep_until(at_s)
+            await self._deliver(message)
+
+
+class FakeMediaCall(FakeTelephone):
+    """A telephone whose sound is streamed, from the side of the person who holds it.
+
+    Attributes:
+        received: The messages of the agent, decoded, but for sound.
+        player: What plays the agent's sound.
+        microphone: Returns the next 20 ms of the person: mu-law, 160 bytes.
+    """
+
+    def __init__(
+        self,
+        form: Mapping[str, str],
+        *,
+        number: str,
+        returns_marks: bool = True,
+        delay: Delay = lambda: 0.0,
+    ) -> None:
+        """Make the telephone of one call.
+
+        Args:
+            form: What the webhooks are told about the call.
+            number: The number of the person.
+            returns_marks: Whether the carrier sends marks back.
+            delay: Returns how many seconds each message is on its way, either way.
+        """
+        super().__init__(form, number)
+        self.player = FakePlayer(RATE_HZ, self._return_mark)
+        self.microphone: Callable[[], bytes] = self._next_frame
+        self._returns_marks = returns_marks
+        self._delay = delay
+        self._stream = ""
+        self._streams = self._sequence = 0
+        self._sound = bytearray()
+        self._said = trio.Event()
+        self._up = self._down = _Delayed(self._obey, delay)
+
+    @property
+    def heard(self) -> str:
+        """What the caller has heard, where the agent's voice spells it: ``SpelledSpeech``."""
+        return SpelledSpeech.read(self.player.played + b"\xff")
+
+    async def connect(
+        self, socket: WebSocket, attributes: Mapping[str, str], parameters: Mapping[str, str]
+    ) -> None:
+        """Connect the person with an agent, and send the first messages."""
+        form = self._form
+        self._socket = socket
+        self.attributes = attributes
+        self.close_code = None
+        self._streams += 1
+        self._stream = f"MZ{self._streams}"
+        self._up = _Delayed(self._to_agent, self._delay)
+        self._down = _Delayed(self._obey, self._delay)
+        await self.send(event="connected", protocol="Call", version="1.0.0")
+        await self.send(
+            event="start",
+            start={
+                "streamSid": self._stream,
+                "accountSid": form["AccountSid"],
+                "callSid": form["CallSid"],
+                "tracks": ["inbound"],
+                "customParameters": dict(parameters),
+                "mediaFormat": {"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 1},
+            },
+        )
+
+    async def send(self, **message: Any) -> None:
+        """Send a message as the carrier; nothing if the socket is closed."""
+        if message["event"] != "connected":
+            self._sequence += 1
+            message |= {"sequenceNumber": str(self._sequence), "streamSid": self._stream}
+        await self.send_raw(json.dumps(message))
+
+    async def send_raw(self, data: str | bytes) -> None:
+        """Send anything; nothing if the socket is closed."""
+        await self._up.send(data)
+
+    async def _to_agent(self, data: str | bytes) -> None:
+        await super().send_raw(data)
+
+    # --- the caller -----------------------------------------------------------------------------
+
+    async def says(self, text: str) -> None:
+        """Spell a text, over the agent if it speaks, for ears that read it: ``SpelledSpeech``.
+
+        Returns once it was said, and silence has followed.
+        """
+        await self.speak(encode_mu_law(SpelledSpeech.spell(text)))
+        await trio.sleep(0.7)
+
+    async def speak(self, coded: bytes) -> None:
+        """Speak, over the agent if it speaks; return once it was said.
+
+        Args:
+            coded: Mu-law, 8 kHz.
+        """
+        self._sound += coded
+        while self._sound and self._socket is not None:
+            await self._said.wait()
+
+    def _next_frame(self) -> bytes:
+        frame = bytes(self._sound[:160])
+        del self._sound[:160]
+        if not self._sound:
+            self._said.set()
+            self._said = trio.Event()
+        return frame + _SILENCE[len(frame) :]
+
+    def plug_in(self, microphone: Callable[[], bytes]) -> None:
+        """Take the person's sound from elsewhere: mu-law, 160 bytes every 20 ms."""
+        self.microphone = microphone
+
+    async def press(self, key: str) -> None:
+        """Press a key."""
+        await self.send(event="dtmf", dtmf={"track": "inbound_track", "digit": key})
+
+    async def speaks(self) -> None:
+        """Wait until the agent speaks, for 20 seconds at most."""
+        with trio.move_on_after(20.0):
+            await self.player.sounds_again()
+
+    async def quiet(self, for_s: float = 3.0) -> None:
+        """Wait until the agent has said nothing for a while, or the call is over."""
+        since_s = trio.current_time()
+        while not self._over.is_set() and trio.current_time() - since_s < for_s:
+            await trio.sleep(0.1)
+            if not self.player.is_empty:
+                since_s = trio.current_time()
+
+    # --- the carrier ----------------------------------------------------------------------------
+
+    async def run(self, socket: WebSocket) -> None:
+        """Carry sound both ways, until the socket is closed."""
+        async with trio.open_nursery() as nursery:
+            for task in (self.player.run, self._up.run, self._down.run, self._listen):
+                nursery.start_soon(task)
+            try:
+                while True:
+                    await self._down.send(json.loads(await socket.receive()))
+            except ConnectionClosedError as closed:
+                self.close_code = closed.code
+            finally:
+                self.player.clear()
+                self._socket = None
+                self._said.set()
+                nursery.cancel_scope.cancel(reason="the socket is closed")
+
+    async def _listen(self) -> None:
+        begins_s, frames = trio.current_time(), 0
+        while True:
+            frames += 1
+            await trio.sleep_until(begins_s + frames * FRAME_S)
+            payload = base64.b64encode(self.microphone()).decode()
+            told = {"track": "inbound", "chunk": str(frames), "payload": payload}
+            await self.send(event="media", media=told | {"timestamp": str(frames * 20)})
+
+    async def _obey(self, message: dict[str, Any]) -> None:
+        match message["event"]:
+            case "media":
+                self.player.add(base64.b64decode(message["media"]["payload"], validate=True))
+                return
+            case "mark":
+                self.player.add(str(message["mark"]["name"]))
+            case "clear":
+                for name in self.player.clear():
+                    await self._return_mark(name)
+        self.received.append(message)
+
+    def return_marks(self, on: bool) -> None:
+        """Send marks back from now on, or no longer."""
+        self._returns_marks = on
+
+    async def _return_mark(self, name: str) -> None:
+        if self._returns_marks:
+            await self.send(event="mark", mark={"name": name})
