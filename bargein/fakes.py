@@ -20,6 +20,7 @@ from .nodes.vendors.deepgram.fake import FakeDeepgramFluxVoice as FakeDeepgramFl
 from .nodes.vendors.deepgram.fake import FakeDeepgramNova as FakeDeepgramNova
 from .nodes.vendors.elevenlabs.fake import FakeElevenLabsEar as FakeElevenLabsEar
 from .nodes.vendors.elevenlabs.fake import FakeElevenLabsVoice as FakeElevenLabsVoice
+from .nodes.vendors.exotel.fake import FakeExotel as FakeExotel
 from .nodes.vendors.gemini.fake import FakeGeminiChat as FakeGeminiChat
 from .nodes.vendors.openai.fake_chat import FakeOpenAIChat as FakeOpenAIChat
 from .nodes.vendors.openai.fake_ear import FakeOpenAIEar as FakeOpenAIEar
@@ -28,15 +29,20 @@ from .nodes.vendors.openai.fake_realtime import RealtimeCall as RealtimeCall
 from .nodes.vendors.openai.fake_reasoning import FakeReasoningChat as FakeReasoningChat
 from .nodes.vendors.openai.fake_transcription import FakeTranscription as FakeTranscription
 from .nodes.vendors.openai.fake_voice import FakeOpenAIVoice as FakeOpenAIVoice
+from .nodes.vendors.plivo.fake import FakePlivo as FakePlivo
 from .nodes.vendors.retell.fake import FakeRetell as FakeRetell
 from .nodes.vendors.retell.fake import FakeRetellCall as FakeRetellCall
 from .nodes.vendors.rime.fake import FakeRimeVoice as FakeRimeVoice
 from .nodes.vendors.soniox.fake import FakeSonioxEar as FakeSonioxEar
 from .nodes.vendors.telnyx.fake import FakeTelnyx as FakeTelnyx
+from .nodes.vendors.telnyx.fake_media import FakeTelnyxMedia as FakeTelnyxMedia
 from .nodes.vendors.twilio.fake import FakeTwilio as FakeTwilio
 from .nodes.vendors.twilio.fake_call import FakeTwilioCall as FakeTwilioCall
+from .nodes.vendors.twilio.fake_stream import FakeStreamCall as FakeStreamCall
+from .nodes.vendors.twilio.fake_stream import FakeStreamCarrier as FakeStreamCarrier
 from .nodes.vendors.twilio.fake_twiml import CarrierRefusedError as CarrierRefusedError
 from .nodes.vendors.twilio.fake_twiml import FakePhone as FakePhone
+from .nodes.vendors.vonage.fake import FakeVonage as FakeVonage
 
 __all__ = [
     "CarrierRefusedError",
@@ -51,6 +57,7 @@ __all__ = [
     "FakeDeepgramNova",
     "FakeElevenLabsEar",
     "FakeElevenLabsVoice",
+    "FakeExotel",
     "FakeGeminiChat",
     "FakeLineCall",
     "FakeLineHarness",
@@ -59,15 +66,20 @@ __all__ = [
     "FakeOpenAIRealtime",
     "FakeOpenAIVoice",
     "FakePhone",
+    "FakePlivo",
     "FakeReasoningChat",
     "FakeRetell",
     "FakeRetellCall",
     "FakeRimeVoice",
     "FakeSonioxEar",
+    "FakeStreamCall",
+    "FakeStreamCarrier",
     "FakeTelnyx",
+    "FakeTelnyxMedia",
     "FakeTranscription",
     "FakeTwilio",
     "FakeTwilioCall",
+    "FakeVonage",
     "RealtimeCall",
 ]
 __all__ += _shared.__all__

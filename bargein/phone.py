@@ -3,37 +3,51 @@
 from .bridge.keypad import CanPauseRecording as CanPauseRecording
 from .bridge.keypad import KeyCheckError as KeyCheckError
 from .bridge.keypad import Keypad as Keypad
+from .bridge.wires.telephone import ExotelMedia as ExotelMedia
 from .bridge.wires.telephone import PlayMedia as PlayMedia
+from .bridge.wires.telephone import PlivoMedia as PlivoMedia
 from .bridge.wires.telephone import SwitchLanguage as SwitchLanguage
+from .bridge.wires.telephone import TelnyxMedia as TelnyxMedia
 from .bridge.wires.telephone import TelnyxRelay as TelnyxRelay
 from .bridge.wires.telephone import TwilioMedia as TwilioMedia
 from .bridge.wires.telephone import TwilioRelay as TwilioRelay
+from .bridge.wires.telephone import VonageMedia as VonageMedia
 from .bridge.wires.telephone.carrier import Carrier as Carrier
 from .bridge.wires.telephone.placed_calls import PlacedCall as PlacedCall
 from .nodes.answering._who_answered import WhoAnswered as WhoAnswered
 from .nodes.services._phone_account import PhoneExtraError as PhoneExtraError
 from .nodes.services._phone_account import PhoneNumberError as PhoneNumberError
+from .nodes.vendors.exotel.phone import Exotel as Exotel
+from .nodes.vendors.plivo.phone import Plivo as Plivo
 from .nodes.vendors.telnyx.phone import Telnyx as Telnyx
 from .nodes.vendors.twilio.dial_command import command as dial_command
 from .nodes.vendors.twilio.phone import Twilio as Twilio
 from .nodes.vendors.twilio.phone_command import command as command
+from .nodes.vendors.vonage.phone import Vonage as Vonage
 
 __all__ = [
     "CanPauseRecording",
     "KeyCheckError",
     "Keypad",
     "Carrier",
+    "Exotel",
+    "ExotelMedia",
     "PhoneExtraError",
     "PhoneNumberError",
     "PlacedCall",
     "PlayMedia",
+    "Plivo",
+    "PlivoMedia",
     "SwitchLanguage",
     "Telnyx",
+    "TelnyxMedia",
     "TelnyxRelay",
     "Twilio",
     "TwilioMedia",
     "TwilioRelay",
     "WhoAnswered",
+    "Vonage",
+    "VonageMedia",
     "command",
     "dial_command",
 ]

@@ -73,6 +73,13 @@ JOBS: tuple[Job, ...] = (
     tests("again", "all that `make test` runs", 5, "-m", "not proof and not gate", "-n", "2"),
     attacks(3),
     module("fuzzing", "100,000 frames that nobody should send", 3, "--frames", "100000"),
+    module(
+        "telephone_fuzzing",
+        "100,000 messages that no carrier should send, to each codec",
+        3,
+        "--inputs",
+        "100000",
+    ),
     module("providers", "all checks of providers, in full", 1),
     module("vendor_sdks", "the fakes, by the vendors' own SDKs", 1),
     module("soak", "60 calls for 10 minutes", 1, "--calls", "60", "--minutes", "10"),

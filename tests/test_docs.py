@@ -46,12 +46,16 @@ SLOW = {"docs/providers.md": pytest.mark.proof}
 KEYS = {
     "retell.md": ("OPENAI_API_KEY", "BARGEIN_RETELL_SECRET"),
     "line.md": ("OPENAI_API_KEY", "TOKEN"),
-    "telephone.md": (
-        "TWILIO_ACCOUNT_SID",
-        "TWILIO_AUTH_TOKEN",
-        "OPENAI_API_KEY",
+    "telephone.md": ("TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN", "OPENAI_API_KEY"),
+    "carriers.md": (
         "TELNYX_API_KEY",
         "TELNYX_PUBLIC_KEY",
+        "PLIVO_AUTH_ID",
+        "PLIVO_AUTH_TOKEN",
+        "VONAGE_API_KEY",
+        "VONAGE_API_SECRET",
+        "VONAGE_SIGNATURE_SECRET",
+        "EXOTEL_WEBHOOK_SECRET",
     ),
 }
 """What the reader of a page has in the environment, by what the page says."""

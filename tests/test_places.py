@@ -27,7 +27,6 @@ BY_RULE = re.compile(r"bridge\.languages\.[a-z]+$|nodes\.vendors\.\w+\.phone$")
 
 ANOTHER_WORD = {
     "bridge.call._transfer_and_dtmf": "named for the two things that its CallActions do",
-    "bridge.wires.telephone._replays": "named for what its SignedTimes prevent",
     "bridge.cli._main": "named for its function, which is the program",
 }
 """Files whose classes share no word with them, and why."""

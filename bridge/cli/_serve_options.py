@@ -20,7 +20,15 @@ from ..server._wire_paths import WirePaths
 from ..wires._wire import Wire
 from ..wires.harness import LineWire, RetellWire
 from ..wires.native import NativeWire
-from ..wires.telephone import TelnyxRelay, TwilioRelay
+from ..wires.telephone import (
+    ExotelMedia,
+    PlivoMedia,
+    TelnyxMedia,
+    TelnyxRelay,
+    TwilioMedia,
+    TwilioRelay,
+    VonageMedia,
+)
 
 TOKEN_VARIABLE = "BARGEIN_TOKEN"  # the name of a variable, not a token
 METRICS_TOKEN_VARIABLE = "BARGEIN_METRICS_TOKEN"
@@ -29,17 +37,28 @@ BUILT_IN: dict[str, Callable[[], Wire]] = {
     NativeWire.name: NativeWire,
     TwilioRelay.name: TwilioRelay,
     TelnyxRelay.name: TelnyxRelay,
+    PlivoMedia.name: PlivoMedia,
+    VonageMedia.name: VonageMedia,
+    ExotelMedia.name: ExotelMedia,
     LineWire.name: LineWire,
     RetellWire.name: RetellWire,
 }
 """The wires that ``--wire`` knows by their names."""
 
+WITH_SOUND: dict[str, Callable[[], Wire]] = {
+    TwilioMedia.name: TwilioMedia,
+    TelnyxMedia.name: TelnyxMedia,
+}
+"""Those that it knows besides, whose webhooks are also those of a wire by which text travels."""
+
 AT_ROOT: dict[str, Callable[[], Wire]] = {LineWire.name: partial(LineWire, prefix="")}
 """Wires whose paths have no prefix where the native wire, which has one of them, is not named."""
 
+_NAMES = ", ".join(BUILT_IN | WITH_SOUND)
+
 WIRE_HELP = (
-    f"a way of reaching calls: {', '.join(BUILT_IN)}, or module:name or path/to/file.py:name for a "
-    "wire of your own; repeat it for more (default: native, which the page needs, and those of "
+    f"a way of reaching calls: {_NAMES}, or module:name or path/to/file.py:name for a wire of "
+    "your own; repeat it for more (default: native, which the page needs, and those of "
     "App(phone=))"
 )
 
@@ -234,7 +253,8 @@ def load_wires(names: Sequence[str]) -> tuple[Wire, ...]:
         TargetError: There is no such wire, or it cannot be made.
     """
     built_in = BUILT_IN if not names or NativeWire.name in names else BUILT_IN | AT_ROOT
-    wires = tuple(_load(name, built_in) for name in names or BUILT_IN)
+    known = built_in | WITH_SOUND
+    wires = tuple(_load(name, known) for name in names or BUILT_IN)
     try:
         WirePaths(wires)
     except (TypeError, ValueError, AttributeError) as error:
@@ -248,7 +268,7 @@ def _load(name: str, built_in: Mapping[str, Callable[[], Wire]]) -> Wire:
     where, _, attribute = name.rpartition(":")
     if not where:
         raise TargetError(
-            f"--wire {name!r} is none of {', '.join(BUILT_IN)}; name a wire of your own as "
+            f"--wire {name!r} is none of {_NAMES}; name a wire of your own as "
             "module:name or path/to/file.py:name"
         )
     module = import_target(where)
@@ -268,6 +288,8 @@ def _list(options: argparse.Namespace) -> int:
         complain(error.details)
         complain(f"error: {error}\n")
         return 1
-    for path, wire in WirePaths(wires):
-        sys.stdout.write(f"{wire.name} {path}\n")
+    apart = () if options.wire else tuple(make() for make in WITH_SOUND.values())
+    for listed in (wires, *((wire,) for wire in apart)):
+        for path, wire in WirePaths(listed):
+            sys.stdout.write(f"{wire.name} {path}\n")
     return 0

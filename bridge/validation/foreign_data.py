@@ -21,6 +21,7 @@ __all__ = [
     "clean_json",
     "clean_text",
     "is_deep",
+    "json_object",
     "read_json",
     "showable",
 ]
@@ -88,6 +89,15 @@ def is_deep(value: Any, most: int) -> bool:
             if isinstance(inner, _CONTAINERS)
         ]
     return bool(level)
+
+
+def json_object(data: str | bytes) -> dict[str, Any] | str:
+    """Return the JSON object that a message is, or why it is none; never raises."""
+    try:
+        message = from_json(data, allow_inf_nan=False)
+    except (ValueError, TypeError, RecursionError):  # the second for lone surrogates
+        return "no JSON"
+    return message if isinstance(message, dict) else "no object"
 
 
 def read_json(data: str | bytes) -> Any:

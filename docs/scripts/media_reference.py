@@ -9,13 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bargein.bridge.wires.telephone import twilio_media
+from bargein.bridge.wires.telephone import exotel, plivo, telnyx_media, twilio_media, vonage
 from bargein.bridge.wires.telephone._media_codec import MediaDialect
 
 PAGE = Path(__file__).parents[2] / "docs" / "media-streams.md"
 HEADING = "## What each carrier can and cannot do\n"
 
-DIALECTS: tuple[MediaDialect, ...] = (twilio_media.DIALECT,)
+DIALECTS: tuple[MediaDialect, ...] = (
+    twilio_media.DIALECT,
+    telnyx_media.DIALECT,
+    plivo.DIALECT,
+    vonage.DIALECT,
+    exotel.DIALECT,
+)
 """One a carrier, in the order of the table."""
 
 ENCODINGS = {"mu_law": "mu-law", "a_law": "A-law", "l16": "PCM16"}

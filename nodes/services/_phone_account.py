@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from pydantic_core import from_json
 
 from bargein.routes import BargeinError
 
 from ._errors import VendorError
+
+_WAS = "was"
+"""The parameter of our own voice URL that has what answered the number before."""
 
 
 class PhoneExtraError(BargeinError, ImportError):
@@ -60,3 +64,18 @@ def json_fields(vendor: str, body: bytes) -> dict[str, Any]:
     if not isinstance(fields, dict):
         raise VendorError(vendor, "the answer is no JSON object", retryable=False)
     return fields
+
+
+def url_after(url: str, was: str) -> str:
+    """Return our voice URL, which keeps what answered a number before.
+
+    Args:
+        url: Our voice URL, without a query.
+        was: What answered before; empty for nothing.
+    """
+    return f"{url}?{urlencode({_WAS: was})}" if was else url
+
+
+def was_before(voice_url: str) -> str:
+    """Return what answered a number before our voice URL did."""
+    return parse_qs(urlsplit(voice_url).query).get(_WAS, [""])[0]

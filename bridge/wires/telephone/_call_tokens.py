@@ -38,8 +38,8 @@ class AnnouncedCall:
     expires_s: float
     key: str = field(default_factory=lambda: secrets.token_urlsafe(16), repr=False)
     """Names it in the path of the socket."""
-    token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
-    """Comes back in the first message."""
+    token: str = field(default_factory=lambda: secrets.token_hex(24), repr=False)
+    """Comes back in the first message; letters and digits, as some carriers take no others."""
     has_socket: bool = False
     placed: PlacedCall | None = None
     """What the app has placed; ``None`` for a call that came in."""
@@ -145,7 +145,7 @@ class AnnouncedCalls:
         """Return the call whose token came in the first message, once.
 
         Args:
-            call: The carrier's id of the call, in the same message.
+            call: The carrier's id of the call, in the same message; empty if that names none.
             token: The token.
 
         Returns:
@@ -154,7 +154,7 @@ class AnnouncedCalls:
         self._forget_old()
         for known in self._by_key.values():
             right = hmac.compare_digest(known.token.encode(), token.encode("utf-8", "replace"))
-            if right and known.call == call:
+            if right and call in ("", known.call):
                 del self._by_key[known.key]
                 self._connected[known.key] = known
                 return known

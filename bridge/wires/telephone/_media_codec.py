@@ -17,10 +17,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeAlias, cast, final, get_args
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from ...events import Button
-from ...validation.foreign_data import clean_text
+from ...validation.foreign_data import clean_text, json_object
 from ...websocket import Data
 from ..text._text_events import MAX_TEXT_CHARS, FarError, Ignored, PressedKey
 from ._relay_codec import MAX_PARAMETER_CHARS, MAX_PARAMETERS, Opened
@@ -99,6 +99,10 @@ class MediaDialect:
     """Whether it presses keys for the agent, by a message of the stream."""
     keeps_order: bool = True
     """Whether the caller's sound comes in order; otherwise it is put in order here."""
+
+    def of(self, sound: LineFormat) -> MediaDialect:
+        """Return the dialect for sound that is coded in another way."""
+        return replace(self, sound=sound)
 
 
 # --- what a carrier says ------------------------------------------------------------------------
@@ -230,6 +234,7 @@ ENCODINGS: Mapping[str, Encoding] = {
     "l16": "l16",
     "raw/slin": "l16",
     "base64": "l16",
+    "audio/x-raw": "l16",
 }
 """What carriers call encodings, in small letters; what follows a semicolon is left out."""
 
@@ -256,12 +261,9 @@ class JsonMediaCodec:
 
     def decode(self, data: Data) -> MediaEvent:
         """Return what a message of the carrier means; never raises."""
-        try:
-            message = from_json(data, allow_inf_nan=False)
-        except (ValueError, RecursionError):
-            return Ignored("no JSON")
-        if not isinstance(message, dict):
-            return Ignored("no object")
+        message = json_object(data)
+        if isinstance(message, str):
+            return Ignored(message)
         names, event = self._names, message.get("event")
         if event == "media":
             return self._sound(message)
@@ -311,7 +313,8 @@ class JsonMediaCodec:
         call = next((one for one in (_text(start, name) for name in names.call_ids) if one), "")
         if not stream or not call:
             return Ignored(f"start without {names.stream} or {names.call_ids[0]}")
-        parameters = parameters_of(start.get(names.parameters))
+        given = start.get(names.parameters, message.get(names.parameters))
+        parameters = parameters_of(given)
         if parameters is None:
             return Ignored("start with too many parameters")
         sound = self._format(start.get(names.format))
@@ -424,7 +427,14 @@ def sound_format(told: object, usual: LineFormat, *, rate: str) -> LineFormat | 
 
 
 def parameters_of(given: object) -> dict[str, str] | None:
-    """Return the parameters of a first message that are texts; ``None`` if there are too many."""
+    """Return the parameters of a first message that are texts; ``None`` if there are too many.
+
+    Args:
+        given: An object, or a text such as ``a=1;b=2``.
+    """
+    if isinstance(given, str):
+        parts = given[: MAX_PARAMETERS * MAX_PARAMETER_CHARS].replace(",", ";").split(";")
+        given = dict(part.strip().removeprefix("X-PH-").partition("=")[::2] for part in parts)
     parameters = {
         name: value
         for name, value in (given.items() if isinstance(given, dict) else ())

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast, final
 
 from pydantic import Field
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from bargein.routes import Event
 
 from ...events import Button
-from ...validation.foreign_data import clean_text
+from ...validation.foreign_data import clean_text, json_object
 from ...websocket import Data
 from ..text._text_events import (
     BUTTONS,
@@ -107,12 +107,9 @@ class RelayCodec:
 
     def decode(self, data: Data) -> RelayEvent:
         """Return what a message of the carrier means; never raises."""
-        try:
-            message = from_json(data, allow_inf_nan=False)
-        except (ValueError, RecursionError):
-            return Ignored("no JSON")
-        if not isinstance(message, dict):
-            return Ignored("no object")
+        message = json_object(data)
+        if isinstance(message, str):
+            return Ignored(message)
         match message.get("type"):
             case "setup":
                 return self._opened(message)

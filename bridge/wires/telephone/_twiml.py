@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from xml.sax.saxutils import escape, quoteattr
 
-from pydantic_core import from_json
 from websockets.http11 import Response
 
+from ...validation.foreign_data import json_object
 from ...websocket import HttpRequest, http_response
 from ._departure import RING_S
 from .signatures import form_of
@@ -45,25 +45,27 @@ def relay(url: str, after: str, token: str, attributes: Mapping[str, str]) -> Re
         token: What comes back as a parameter of the first message.
         attributes: The element's further attributes.
     """
-    given = "".join(f" {name}={quoteattr(value)}" for name, value in attributes.items())
     return _answer(
         f"<Connect action={quoteattr(after)}>"
-        f"<ConversationRelay url={quoteattr(url)}{given}>"
+        f"<ConversationRelay url={quoteattr(url)}{_spelled(attributes)}>"
         f'<Parameter name="token" value={quoteattr(token)}/>'
         "</ConversationRelay></Connect>"
     )
 
 
-def stream(url: str, after: str, token: str) -> Response:
+def stream(
+    url: str, after: str, token: str, attributes: Mapping[str, str] | None = None
+) -> Response:
     """Return the answer that connects a call to a socket of Media Streams.
 
     Args:
         url: The socket's address; a query would not arrive.
         after: The address that is asked what comes next when the socket is closed.
         token: What comes back as a parameter of the first message.
+        attributes: The element's further attributes; ``None`` for none.
     """
     return _answer(
-        f"<Connect><Stream url={quoteattr(url)}>"
+        f"<Connect><Stream url={quoteattr(url)}{_spelled(attributes or {})}>"
         f'<Parameter name="token" value={quoteattr(token)}/>'
         f'</Stream></Connect><Redirect method="POST">{escape(after)}</Redirect>'
     )
@@ -104,6 +106,11 @@ def fate_of(fields: Mapping[str, str]) -> str:
     return "left" if status in ("completed", "canceled") else _FATES.get(dialled, "failed")
 
 
+def goodbye(target: str) -> Response:
+    """Return the answer that puts the caller through; empty for nobody, which ends the call."""
+    return dial(target) if target else hang_up()
+
+
 def hang_up() -> Response:
     """Return the answer that ends a call."""
     return _answer("<Hangup/>")
@@ -116,17 +123,17 @@ def busy() -> Response:
 
 def after(fields: Mapping[str, str]) -> Response:
     """Return what comes after a relay: the transfer that the agent asked for, or nothing."""
-    handoff = fields.get("HandoffData", "")
-    try:
-        wanted = from_json(handoff) if handoff else {}
-    except ValueError:
-        wanted = {}
-    if not isinstance(wanted, dict):
+    wanted = json_object(fields.get("HandoffData", ""))
+    if isinstance(wanted, str):
         return hang_up()
     target, then = wanted.get("transfer"), wanted.get("then")
     if not isinstance(target, str) or not target:
         return hang_up()
     return dial(target, then if isinstance(then, str) else "")
+
+
+def _spelled(attributes: Mapping[str, str]) -> str:
+    return "".join(f" {name}={quoteattr(value)}" for name, value in attributes.items())
 
 
 def _answer(verbs: str) -> Response:

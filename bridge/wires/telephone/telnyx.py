@@ -27,13 +27,13 @@ from . import _twiml
 from ._carrier_door import CarrierDoor
 from ._relay_codec import Opened, RelayCodec, RelayDialect
 from ._relay_session import RelaySession
-from ._replays import SignedTimes
+from ._signed_requests import SignedRequests
 from .signatures import header_of
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-PUBLIC_KEY_VARIABLE = "TELNYX_PUBLIC_KEY"
+TELNYX_PUBLIC_KEY_VARIABLE = "TELNYX_PUBLIC_KEY"
 VOICE_PATH = "/telnyx/voice"
 ENDED_PATH = "/telnyx/ended"
 SOCKET_PATH = "/telnyx/relay/"
@@ -73,7 +73,8 @@ def public_key(text: str) -> Ed25519PublicKey:
         return Ed25519PublicKey.from_public_bytes(base64.b64decode(text, validate=True))
     except (binascii.Error, ValueError) as error:
         raise NoPublicKeyError(
-            f"{PUBLIC_KEY_VARIABLE} is not the 32 bytes in base64 that Telnyx shows as public key"
+            f"{TELNYX_PUBLIC_KEY_VARIABLE} is not the 32 bytes in base64 that Telnyx shows as its "
+            "public key"
         ) from error
 
 
@@ -95,8 +96,8 @@ class TelnyxRules:
             key: The account's public key, with which signatures are checked; ``None`` takes it from
                 ``TELNYX_PUBLIC_KEY``.  Without one, every request is refused.
         """
-        self._key = key or os.environ.get(PUBLIC_KEY_VARIABLE) or ""
-        self._times = SignedTimes()
+        self._key = key or os.environ.get(TELNYX_PUBLIC_KEY_VARIABLE) or ""
+        self._requests = SignedRequests()
 
     def is_signed(self, request: HttpRequest) -> bool:
         """Whether a request says that it is Telnyx'."""
@@ -105,7 +106,7 @@ class TelnyxRules:
     def mistake(self, request: HttpRequest, base: str, *, is_socket: bool) -> str:
         """Return what is wrong with the signature of a request; empty for nothing."""
         if not self._key:
-            return f"{PUBLIC_KEY_VARIABLE} is not set, so that no signature can be checked"
+            return f"{TELNYX_PUBLIC_KEY_VARIABLE} is not set, so that no signature can be checked"
         try:
             key = public_key(self._key)
         except NoPublicKeyError as error:
@@ -124,10 +125,10 @@ class TelnyxRules:
         except (InvalidSignature, ValueError):  # binascii.Error is one
             return (
                 f"the signature of {request.route} is not that of this account: is "
-                f"{PUBLIC_KEY_VARIABLE} the public key that Telnyx' portal shows under Keys & "
-                "Credentials?"
+                f"{TELNYX_PUBLIC_KEY_VARIABLE} the public key that Telnyx' portal shows "
+                "under Keys & Credentials?"
             )
-        return self._times.mistake(signed_at_s, signed)
+        return self._requests.mistake(signed, signed_at_s)
 
     def ringing(self, request: HttpRequest) -> _twiml.RingingCall:
         """Return what a webhook says of its call."""
@@ -136,6 +137,10 @@ class TelnyxRules:
     def busy(self) -> Response:
         """Return the answer by which the caller hears that the line is busy."""
         return _twiml.busy()
+
+    def goodbye(self, target: str) -> Response:
+        """Return what comes after a stream."""
+        return _twiml.goodbye(target)
 
     def after(self, request: HttpRequest) -> Response:
         """Return what comes after a socket."""

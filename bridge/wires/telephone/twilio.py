@@ -133,6 +133,10 @@ class TwilioRules:
         """Return the answer by which the caller hears that the line is busy."""
         return _twiml.busy()
 
+    def goodbye(self, target: str) -> Response:
+        """Return what comes after a stream."""
+        return _twiml.goodbye(target)
+
     def after(self, request: HttpRequest) -> Response:
         """Return what comes after a socket."""
         return _twiml.after(_fields(request))

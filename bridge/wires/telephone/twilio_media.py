@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, final
 
-import trio
-from websockets.http11 import Response
-
-from ...websocket import HttpRequest
 from .._signals import Signals
-from .._wire import HostedCall, NewCall, Session, WireConnection
 from . import _twiml
-from ._call_tokens import EXPIRES_S, AnnouncedCall
-from ._carrier_door import CarrierDoor
-from ._line_sound import resampler_from
 from ._media_codec import JsonMediaCodec, JsonNames, MediaDialect
-from ._media_session import media_session
+from ._media_door import MediaDoor
 from .carrier_account import CarrierAccount
 from .twilio import ENDED_PATH, VOICE_PATH, TwilioRules
 
@@ -32,7 +24,7 @@ NAMES = JsonNames()
 
 
 @final
-class TwilioMedia(CarrierDoor):
+class TwilioMedia(MediaDoor):
     """Calls of Twilio numbers whose sound travels: your app hears and speaks."""
 
     name = "twilio-media"
@@ -67,45 +59,14 @@ class TwilioMedia(CarrierDoor):
             account: What the account does with calls by REST; ``None`` for nothing.
 
         Raises:
-            SpeechExtraError: numpy is not installed (extra ``phone``).
             ValueError: `public_url` is no address of a server.
         """
         super().__init__(
             TwilioRules(auth_token, signing_keys),
             _twiml.stream,
-            mode="audio",
+            lambda: JsonMediaCodec(DIALECT, NAMES),
+            speech=speech,
             public_url=public_url,
             calls_per_number=calls_per_number,
             account=account,
         )
-        resampler_from(DIALECT.sound.rate_hz)  # what it imports takes too long within a call
-        self._speech = speech
-        self._transfers: dict[str, tuple[str, float]] = {}
-
-    def answer(self, request: HttpRequest) -> NewCall | Response:
-        """Announce a call, say what comes after it, or let its socket open.
-
-        Raises:
-            RequestRefusedError: The request is none of Twilio's.
-        """
-        answered = super().answer(request)
-        if request.route != ENDED_PATH:
-            return answered
-        # A stream hands nothing on, so the target was kept here.
-        call = _twiml.form_fields(request).get("CallSid", "")
-        target, expires_s = self._transfers.pop(call, ("", 0.0))
-        is_wanted = target and expires_s > trio.current_time()
-        return _twiml.dial(target) if is_wanted else _twiml.hang_up()
-
-    def session(self, connection: WireConnection, call: HostedCall) -> Session:
-        """Return the session of a call."""
-        codec = JsonMediaCodec(DIALECT, NAMES)
-        return media_session(connection, call, codec, self.redeem, self._over, self._speech)
-
-    def _over(self, call: AnnouncedCall, target: str | None) -> None:
-        self.release(call)
-        now_s = trio.current_time()
-        kept = self._transfers.items()
-        self._transfers = {key: told for key, told in kept if told[1] > now_s}
-        if target:
-            self._transfers[call.call] = (target, now_s + EXPIRES_S)

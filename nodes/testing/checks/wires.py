@@ -527,7 +527,8 @@ class _WireChecks:
         late = sum(len(read.audio) for read in await trial.read(1.0))
         if late:
             raise BreachError("late sound of what was cleared is dropped", f"{late} bytes came")
-        self._queue_sound(trial, 1001, 5)
+        shortest = -(-trial.wire.signals.piece_ms // 20)  # a shorter one waits for what follows
+        self._queue_sound(trial, 1001, max(5, shortest))
         if not any(read.audio for read in await trial.read(1.0)):
             raise BreachError("sound above the fence is heard", "none came")
 

@@ -11,18 +11,24 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
+from bargein.bridge import SpeechStack
+from bargein.bridge.audio.errors import need
+from bargein.bridge.validation.arguments import check_has
 from bargein.bridge.validation.public_url import checked_public_url
 from bargein.bridge.wires import Wire
-from bargein.bridge.wires.telephone import TelnyxRelay
-from bargein.bridge.wires.telephone.telnyx import PUBLIC_KEY_VARIABLE, VOICE_PATH, public_key
+from bargein.bridge.wires.telephone import TelnyxMedia, TelnyxRelay
+from bargein.bridge.wires.telephone.telnyx import TELNYX_PUBLIC_KEY_VARIABLE, VOICE_PATH, public_key
+from bargein.bridge.wires.telephone.telnyx_media import TelnyxCodec
 from bargein.nodes.services._http_service import HttpService
 from bargein.nodes.services._phone_account import (
     PhoneExtraError,
     PhoneNumberError,
     credentials,
     json_fields,
+    url_after,
+    was_before,
 )
 
 from .errors import TELNYX_ERRORS
@@ -32,24 +38,27 @@ if TYPE_CHECKING:
 
 __all__ = ["Telnyx"]
 
-API_KEY_VARIABLE = "TELNYX_API_KEY"  # the name of a variable, not a key
+TELNYX_KEY_VARIABLE = "TELNYX_API_KEY"  # the name of a variable, not a key
 API = "https://api.telnyx.com"
-
-_WAS = "was"
-"""The parameter of our own voice URL that has the number's connection before ours."""
 
 
 class Telnyx:
     """A Telnyx account whose numbers your agent answers; for ``App(phone=)``.
 
-    Telnyx hears and speaks: text travels, and your app needs no ears and no voice.
+    Without ``speech=`` Telnyx hears and speaks: text travels, by ConversationRelay, and your app
+    needs no ears and no voice.  With it sound travels, by media streams.
+
+    Attributes:
+        speech: The ears and the voice of its calls; ``None`` for Telnyx'.
     """
 
     def __init__(
         self,
         *,
+        speech: SpeechStack | None = None,
         api_key: str | None = None,
         public_key: str | None = None,
+        codec: TelnyxCodec = "PCMU",
         attributes: Mapping[str, str] | None = None,
         calls_per_number: int | None = 3,
         api_url: str = API,
@@ -58,9 +67,11 @@ class Telnyx:
         """Keep the account; nothing is asked of Telnyx yet.
 
         Args:
+            speech: The ears and the voice of its calls; ``None`` lets Telnyx hear and speak.
             api_key: A key of the account; ``None`` reads TELNYX_API_KEY.
             public_key: The account's public key, by which Telnyx' signatures are checked; ``None``
                 reads TELNYX_PUBLIC_KEY.
+            codec: How sound is coded, with `speech`.
             attributes: Attributes of ``<ConversationRelay>``, such as ``{"language": "de"}``; they
                 come beside ours, or in their place.
             calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
@@ -70,15 +81,28 @@ class Telnyx:
 
         Raises:
             PhoneExtraError: cryptography is not installed (extra ``phone``).
-            ValueError: A key is missing, or the public key is none.
+            SpeechExtraError: numpy is not installed (extra ``phone``), with `speech`.
+            TypeError: `speech` cannot hear and speak.
+            ValueError: A key is missing, the public key is none, or `attributes` are given although
+                `speech` leaves nothing to ConversationRelay.
         """
+        check_has("Telnyx(speech=)", speech, "open attach", example="Speech(ear=…, voice=…)")
+        if speech is not None and attributes:
+            raise ValueError(
+                "Telnyx(attributes=) are those of ConversationRelay, by which Telnyx hears and "
+                "speaks; with speech= your app does, so leave them out"
+            )
+        if speech is not None:
+            need("Telnyx(speech=)", "numpy", "phone")
+        self.speech = speech
+        self._codec: TelnyxCodec = codec
         self._key, self._public_key = credentials(
             "Telnyx()",
             {
-                API_KEY_VARIABLE: ("api_key=", api_key or os.environ.get(API_KEY_VARIABLE)),
-                PUBLIC_KEY_VARIABLE: (
+                TELNYX_KEY_VARIABLE: ("api_key=", api_key or os.environ.get(TELNYX_KEY_VARIABLE)),
+                TELNYX_PUBLIC_KEY_VARIABLE: (
                     "public_key=",
-                    public_key or os.environ.get(PUBLIC_KEY_VARIABLE),
+                    public_key or os.environ.get(TELNYX_PUBLIC_KEY_VARIABLE),
                 ),
             },
             "both are in Telnyx' portal, under Keys & Credentials",
@@ -99,6 +123,15 @@ class Telnyx:
         Raises:
             ValueError: It is no address of a server.
         """
+        if self.speech is not None:
+            media = TelnyxMedia(
+                speech=self.speech,
+                public_key=self._public_key,
+                public_url=public_url,
+                codec=self._codec,
+                calls_per_number=self._calls_per_number,
+            )
+            return (media,)
         relay = TelnyxRelay(
             public_key=self._public_key,
             public_url=public_url,
@@ -129,10 +162,10 @@ class Telnyx:
             found = await self._find(service, number)
             ours = await self._application(service, number)
             claimed = ours is not None and ours["id"] == found["connection_id"]
-            was = _before(ours["voice_url"]) if ours and claimed else found["connection_id"]
+            was = was_before(ours["voice_url"]) if ours and claimed else found["connection_id"]
             wanted = {
                 "friendly_name": _name(number),
-                "voice_url": f"{base}{VOICE_PATH}?{urlencode({_WAS: was})}",
+                "voice_url": url_after(base + VOICE_PATH, was),
                 "voice_method": "post",
             }
             path = "/texml_applications" + (f"/{quote(ours['id'], safe='')}" if ours else "")
@@ -163,7 +196,7 @@ class Telnyx:
                     f"{number} does not call an agent of bargein, so there is nothing to restore; "
                     f"its connection is {found['connection_id'] or 'none'}"
                 )
-            was = _before(ours["voice_url"])
+            was = was_before(ours["voice_url"])
             await self._connect(service, found["id"], was)
             path = f"/texml_applications/{quote(ours['id'], safe='')}"
             await self._ask(service, path, "DELETE", "refused to delete our application")
@@ -238,8 +271,3 @@ def _check_public_key(text: str) -> None:
 def _name(number: str) -> str:
     """Return the name of a number's application."""
     return f"bargein {number}"
-
-
-def _before(voice_url: str) -> str:
-    """Return the connection that a number had before ours."""
-    return parse_qs(urlsplit(voice_url).query).get(_WAS, [""])[0]

@@ -16,7 +16,7 @@ import trio
 
 from bargein.bridge.audio.g711 import encode_mu_law
 from bargein.bridge.testing import SpelledSpeech
-from bargein.bridge.websocket import ConnectionClosedError, WebSocket
+from bargein.bridge.websocket import ConnectionClosedError, Data, WebSocket
 
 from .fake_telephone import FakeTelephone
 
@@ -59,6 +59,10 @@ class FakePlayer:
         self._piece = b""
         self._started_s = 0.0
 
+    def __len__(self) -> int:
+        """How many pieces of sound wait."""
+        return sum(isinstance(item, bytes) for item in self._queue)
+
     @property
     def is_empty(self) -> bool:
         """Whether nothing plays or waits."""
@@ -100,7 +104,8 @@ class FakePlayer:
     def _so_far(self) -> bytes:
         if not self._piece:
             return b""
-        return self._piece[: round((trio.current_time() - self._started_s) * self._bytes_per_s)]
+        played = round((trio.current_time() - self._started_s) * self._bytes_per_s)
+        return self._piece[: played - played % len(self._silence)]
 
     async def run(self) -> None:
         """Play, until cancelled."""
@@ -192,11 +197,7 @@ class FakeMediaCall(FakeTelephone):
         form = self._form
         self._socket = socket
         self.attributes = attributes
-        self.close_code = None
-        self._streams += 1
-        self._stream = f"MZ{self._streams}"
-        self._up = _Delayed(self._to_agent, self._delay)
-        self._down = _Delayed(self._obey, self._delay)
+        self._set_up()
         await self.send(event="connected", protocol="Call", version="1.0.0")
         await self.send(
             event="start",
@@ -209,6 +210,13 @@ class FakeMediaCall(FakeTelephone):
                 "mediaFormat": {"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 1},
             },
         )
+
+    def _set_up(self) -> None:
+        self.close_code = None
+        self._streams += 1
+        self._stream = f"MZ{self._streams}"
+        self._up = _Delayed(self._to_agent, self._delay)
+        self._down = _Delayed(self._obey, self._delay)
 
     async def send(self, **message: Any) -> None:
         """Send a message as the carrier; nothing if the socket is closed."""
@@ -282,7 +290,7 @@ class FakeMediaCall(FakeTelephone):
                 nursery.start_soon(task)
             try:
                 while True:
-                    await self._down.send(json.loads(await socket.receive()))
+                    await self._down.send(self._decoded(await socket.receive()))
             except ConnectionClosedError as closed:
                 self.close_code = closed.code
             finally:
@@ -290,6 +298,9 @@ class FakeMediaCall(FakeTelephone):
                 self._socket = None
                 self._said.set()
                 nursery.cancel_scope.cancel(reason="the socket is closed")
+
+    def _decoded(self, data: Data) -> Any:
+        return json.loads(data)
 
     async def _listen(self) -> None:
         begins_s, frames = trio.current_time(), 0

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from copy import copy
 from dataclasses import dataclass
-from typing import Literal, cast, final
+from typing import cast, final
 
 import trio
 
@@ -15,10 +15,8 @@ from bargein.bridge.server import Server, open_server
 from bargein.bridge.testing import SpelledSpeech
 from bargein.nodes.fakes import MemoryListener
 
+from ._played_carriers import FakeCarrier, PlayedLine, WireName, played_carrier
 from .fake import FakeTwilio
-from .fake_call import FakeTwilioCall
-from .fake_media import FakeMediaCall
-from .phone import Twilio
 
 PUBLIC_URL = "https://voice.example.com"
 
@@ -32,7 +30,7 @@ class PhoneCall:
 
     call: Call
     """The call, as the agent sees it."""
-    line: FakeTwilioCall | FakeMediaCall
+    line: PlayedLine
     """The caller and the carrier: what was really heard is ``line.heard``."""
     server: Server
     """The server."""
@@ -66,11 +64,12 @@ class PhoneCall:
 async def open_phone(
     answer: Callable[[Call], Awaitable[object]] | App,
     *,
-    wire: Literal["twilio", "twilio-media"] = "twilio",
+    wire: WireName = "twilio",
     speech: SpeechStack | None = None,
     caller: str = "+15550001",
     called: str = "+15550100",
     twilio: FakeTwilio | None = None,
+    carrier: FakeCarrier | None = None,
 ) -> AsyncIterator[PhoneCall]:
     """Ring an agent: webhook, socket and all, without a network; leaving the block hangs up.
 
@@ -78,14 +77,15 @@ async def open_phone(
 
     Args:
         answer: What answers, or an app.
-        wire: By which wire the call comes: "twilio", by which Twilio hears and speaks, or
-            "twilio-media", by which sound travels.
+        wire: By which wire the call comes: "twilio" and "telnyx", by which the carrier hears and
+            speaks, or one by which sound travels.
         speech: The ears and the voice of a call whose sound travels; ``None`` for a
             ``SpelledSpeech``, whose sound the line can read, so that ``says()`` and ``line.heard``
             have texts.
         caller: The number that calls.
         called: The number that is called.
-        twilio: The carrier; ``None`` makes one.
+        twilio: The carrier, if that is Twilio; ``None`` makes one.
+        carrier: The carrier, such as a ``FakePlivo``; ``None`` makes one.
 
     Yields:
         The call.
@@ -94,12 +94,14 @@ async def open_phone(
         CarrierRefusedError: The server does not take the call.
         ValueError: There is no such wire, or `speech` is given for one by which text travels.
     """
-    if wire not in ("twilio", "twilio-media"):
-        raise ValueError(f"open_phone(wire=) is 'twilio' or 'twilio-media', not {wire!r}")
-    if speech is not None and wire == "twilio":
-        raise ValueError("open_phone(speech=) needs wire='twilio-media': by 'twilio' text travels")
-    carrier = FakeTwilio() if twilio is None else twilio
-    carrier.carry("text" if wire == "twilio" else "sound")
+    played = played_carrier(wire, "open_phone(wire=)")
+    if speech is not None and played.carries == "text":
+        raise ValueError(
+            f"open_phone(speech=) needs a wire by which sound travels: by {wire!r} text travels"
+        )
+    fake: FakeCarrier = carrier or twilio or played.fake()
+    if isinstance(fake, FakeTwilio):
+        fake.carry(played.carries)
     app = copy(answer) if isinstance(answer, App) else App(answer)
     opened: list[Call] = []
     is_open = trio.Event()
@@ -111,23 +113,19 @@ async def open_phone(
         await own_answer(call)
 
     app.answer = answer_and_tell
-    if wire == "twilio-media" and speech is None:
+    if played.carries == "sound" and speech is None:
         speech = SpelledSpeech()
-    account = Twilio(
-        speech=speech,
-        account_sid=carrier.account_sid,
-        auth_token=carrier.auth_token,
-        transport=carrier.transport(),
-    )
-    app.phone = account
-    wires = account.wires(PUBLIC_URL)
+    app.phone = played.account(fake, speech, fake.transport())
+    wires = app.phone.wires(PUBLIC_URL)
     door = MemoryListener()
     listeners = cast("Sequence[trio.SocketListener]", [door])
     async with (
         open_server(
             app, wires=wires, listeners=listeners, public_url=PUBLIC_URL, token="of nobody at all"
         ) as server,
-        carrier.call(door.dial, caller=caller, called=called) as line,
+        fake.call(
+            door.dial, voice_url=PUBLIC_URL + played.voice_path, caller=caller, called=called
+        ) as line,
     ):
         await is_open.wait()
         yield PhoneCall(opened[0], line, server)

@@ -20,12 +20,9 @@ from bargein.bridge.events import (
     UserTranscriptionReceived,
 )
 from bargein.bridge.server import open_server
-from bargein.bridge.wires import Wire
-from bargein.bridge.wires.telephone import TwilioMedia, TwilioRelay
 from bargein.routes import BargeinError, Message
 
-from .fake import FakeTwilio
-from .fake_call import FakeTwilioCall
+from ._played_carriers import CARRIERS, PlayedLine
 from .fake_media import FakeMediaCall
 from .phone_sound import Handset, ScriptVoice, SoundFileError, wav_of
 
@@ -33,7 +30,7 @@ DEFAULT_TARGET = "agent.py"
 
 
 def command(argv: Sequence[str]) -> int:
-    """Ring your agent without an account: this machine plays Twilio.
+    """Ring your agent without an account: this machine plays the carrier.
 
     What you type is said, over the agent if it speaks; ``--script`` says the lines of a file, each
     once the agent has finished, or after ``! `` while it speaks.  An app whose ``phone=`` has
@@ -60,10 +57,10 @@ def argument_parser() -> argparse.ArgumentParser:
     """Return the parser of the command's arguments."""
     parser = argparse.ArgumentParser(
         prog="bargein phone",
-        description="Rings your agent without an account: this machine plays Twilio, with the same "
-        "webhook, signature, socket and messages.  What you type is said, over the agent if it "
-        "speaks; an empty line waits, and the end of the input hangs up.  Where sound travels, "
-        "your microphone is heard, a WAV, or a voice that says the script.",
+        description="Rings your agent without an account: this machine plays the carrier, with "
+        "the same webhook, signature, socket and messages.  What you type is said, over the agent "
+        "if it speaks; an empty line waits, and the end of the input hangs up.  Where sound "
+        "travels, your microphone is heard, a WAV, or a voice that says the script.",
     )
     parser.add_argument(
         "target",
@@ -86,6 +83,12 @@ def argument_parser() -> argparse.ArgumentParser:
         help="what the caller says, as sound, where the app's phone= has speech=; without it and "
         "--script, your microphone (extra voice)",
     )
+    parser.add_argument(
+        "--carrier",
+        choices=[name for name, each in CARRIERS.items() if each.carries == "text"],
+        default="twilio",
+        help="the carrier that this machine plays (%(default)s)",
+    )
     parser.add_argument("--from", dest="caller", default="+15550001", metavar="NUMBER",
                         help="the number that calls (%(default)s)")  # fmt: skip
     return parser
@@ -95,28 +98,27 @@ async def _ring(app: App, options: argparse.Namespace) -> None:
     speech = getattr(app.phone, "speech", None)
     script = None if options.script is None else options.script.read_text("utf-8").splitlines()
     sound = None if options.wav is None else wav_of(options.wav)
-    wire: Wire
     if speech is None:
         if sound is not None:
             raise SoundFileError(
                 "--wav needs an app whose phone= has speech=, as sound travels then"
             )
-        carrier = FakeTwilio()
-        wire = TwilioRelay(auth_token=carrier.auth_token)
+        played = CARRIERS[options.carrier]
     else:
-        carrier = FakeTwilio(carries="sound")
-        wire = TwilioMedia(speech=speech, auth_token=carrier.auth_token)
+        played = CARRIERS[f"{options.carrier}-media"]
         app = _showing_words(app)
+    carrier = played.fake()
+    wires = played.account(carrier, speech, None).wires(None)
     async with AsyncExitStack() as stack:
         voice = ScriptVoice()
         if speech is not None and script is not None:
             await stack.enter_async_context(voice.open())
-        server = await stack.enter_async_context(open_server(app, port=0, wires=(wire,)))
+        server = await stack.enter_async_context(open_server(app, port=0, wires=wires))
 
         async def dial() -> trio.abc.Stream:
             return await trio.open_tcp_stream("127.0.0.1", server.port)
 
-        url = f"https://127.0.0.1:{server.port}/twilio/voice"
+        url = f"https://127.0.0.1:{server.port}{played.voice_path}"
         async with (
             carrier.call(dial, voice_url=url, caller=options.caller, hears=_show) as line,
             trio.open_nursery() as nursery,
@@ -155,7 +157,7 @@ def _showing_words(app: App) -> App:
 
 
 async def _talk(
-    line: FakeTwilioCall | FakeMediaCall,
+    line: PlayedLine,
     script: Sequence[str] | None,
     sound: bytes | None,
     voice: ScriptVoice,

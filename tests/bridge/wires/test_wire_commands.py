@@ -22,10 +22,26 @@ twilio /twilio/ended
 telnyx /telnyx/relay/
 telnyx /telnyx/voice
 telnyx /telnyx/ended
+plivo /plivo/media/
+plivo /plivo/voice
+plivo /plivo/ended
+vonage /vonage/media/
+vonage /vonage/voice
+vonage /vonage/ended
+vonage /vonage/events
+exotel /exotel/media/
+exotel /exotel/voice
+exotel /exotel/ended
 line /line/ws
 line /line/chats
 line /line/status
 retell /retell/
+twilio-media /twilio/media/
+twilio-media /twilio/voice
+twilio-media /twilio/ended
+telnyx-media /telnyx/media/
+telnyx-media /telnyx/voice
+telnyx-media /telnyx/ended
 """
 """Each wire and its paths."""
 

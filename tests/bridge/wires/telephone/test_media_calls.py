@@ -126,7 +126,7 @@ async def test_keys_and_a_transfer(autojump_clock):
         await phone.line.over()
     assert keys == ["7"]
     assert phone.line.heard == "I put you through to a colleague."
-    assert "<Dial>+15550199</Dial>" in phone.line.then
+    assert ">+15550199</Number></Dial>" in phone.line.then
     assert phone.call.end_reason == "transferred"
 
 

@@ -1,0 +1,107 @@
+"""The door of a carrier whose sound travels: its calls' sessions, and what comes after them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol
+
+import trio
+from websockets.http11 import Response
+
+from ...websocket import HttpRequest
+from .._wire import HostedCall, NewCall, Session, WireConnection
+from ._call_tokens import EXPIRES_S, AnnouncedCall
+from ._carrier_door import CarrierDoor, CarrierRules, Connect
+from ._line_sound import resampler_from
+from ._media_codec import MediaCodec
+from ._media_session import media_session
+from .carrier_account import CarrierAccount
+
+if TYPE_CHECKING:
+    from ..._app import SpeechStack
+
+
+class MediaRules(CarrierRules, Protocol):
+    """What a carrier's requests look like, and its answers, where sound travels."""
+
+    def goodbye(self, target: str) -> Response:
+        """Return what comes after a stream.
+
+        Args:
+            target: The number, or the SIP address, that the caller is put through to; empty for a
+                call that is over.
+        """
+        ...
+
+
+class MediaDoor(CarrierDoor):
+    """The wire of a carrier whose sound travels; see ``Wire``."""
+
+    def __init__(
+        self,
+        rules: MediaRules,
+        connect: Connect,
+        codec: Callable[[], MediaCodec],
+        *,
+        speech: SpeechStack | None,
+        public_url: str | None,
+        calls_per_number: int | None,
+        account: CarrierAccount | None = None,
+    ) -> None:
+        """Keep what decides; nothing is asked of the carrier.
+
+        Args:
+            rules: What the carrier's requests look like.
+            connect: Makes the answer to the webhook.
+            codec: Makes what reads and writes the messages of one stream.
+            speech: The ears and the voice of its calls, which the app has opened; ``None`` for the
+                app's own.
+            public_url: The address by which the carrier reaches this server; ``None`` takes it
+                from each request.
+            calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
+            account: What the account does with calls by REST; ``None`` for nothing.
+
+        Raises:
+            ValueError: `public_url` is no address of a server.
+        """
+        super().__init__(
+            rules,
+            connect,
+            mode="audio",
+            public_url=public_url,
+            calls_per_number=calls_per_number,
+            account=account,
+        )
+        with suppress(ImportError):  # a missing package is told by the account that needs it
+            resampler_from(codec().sound.rate_hz)  # what it imports takes too long within a call
+        self._media_rules = rules
+        self._codec = codec
+        self._speech = speech
+        self._transfers: dict[str, tuple[str, float]] = {}
+
+    def answer(self, request: HttpRequest) -> NewCall | Response:
+        """Announce a call, say what comes after it, or let its socket open.
+
+        Raises:
+            RequestRefusedError: The request is none of the carrier's.
+        """
+        answered = super().answer(request)
+        if request.route != self.webhooks[1]:
+            return answered
+        # A stream hands nothing on, so the target was kept here.
+        call = self._media_rules.ringing(request).call
+        target, expires_s = self._transfers.pop(call, ("", 0.0))
+        return self._media_rules.goodbye(target if expires_s > trio.current_time() else "")
+
+    def session(self, connection: WireConnection, call: HostedCall) -> Session:
+        """Return the session of a call."""
+        return media_session(connection, call, self._codec(), self.redeem, self._over, self._speech)
+
+    def _over(self, call: AnnouncedCall, target: str | None) -> None:
+        self.release(call)
+        now_s = trio.current_time()
+        kept = self._transfers.items()
+        self._transfers = {key: told for key, told in kept if told[1] > now_s}
+        if target:
+            self._transfers[call.call] = (target, now_s + EXPIRES_S)

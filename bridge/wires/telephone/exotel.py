@@ -1,0 +1,184 @@
+"""Exotel's Voicebot: sound travels, both ways, and your own ears and voice are used.
+
+Sources: Exotel's pages "WebSocket protocol" and "Working with the Stream and Voicebot Applet".
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import os
+from dataclasses import replace
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Literal, final
+from urllib.parse import urlencode
+
+from pydantic_core import to_json
+from websockets.http11 import Response
+
+from ...websocket import HttpRequest, http_response
+from .._signals import Signals
+from ._media_codec import JsonMediaCodec, JsonNames, LineFormat, MediaDialect
+from ._media_door import MediaDoor
+from ._twiml import RingingCall, form_fields
+from .signatures import header_of
+
+if TYPE_CHECKING:
+    from ..._app import SpeechStack
+
+EXOTEL_SECRET_VARIABLE = "EXOTEL_WEBHOOK_SECRET"  # the name of a variable, not a secret
+VOICE_PATH = "/exotel/voice"
+ENDED_PATH = "/exotel/ended"
+SOCKET_PATH = "/exotel/media/"
+
+USER = "bargein"
+"""The name in the address of the webhook, before the secret."""
+
+LEAST_BYTES = 3_200
+"""The smallest piece of sound that Exotel plays: 200 ms at 8 kHz, 100 ms at 16 kHz."""
+
+ExotelRate = Literal[8_000, 16_000, 24_000]
+"""The sample rates of the stream."""
+
+DIALECT = MediaDialect(
+    carrier="Exotel",
+    sound=LineFormat("l16", 8_000),
+    shortest_piece_ms=200,
+    piece_bytes=320,
+    longest_piece_ms=1_000,
+    mark_ms=200,
+)
+"""At the usual rate; `of()` says that of others."""
+
+NAMES = JsonNames(
+    stream="stream_sid",
+    call_ids=("call_sid",),
+    account="account_sid",
+    parameters="custom_parameters",
+    format="media_format",
+    rate="sample_rate",
+)
+
+
+def dialect_of(rate_hz: int) -> MediaDialect:
+    """Return what a stream of a sample rate can do."""
+    sound = LineFormat("l16", rate_hz)
+    piece_ms = -(-LEAST_BYTES // sound.bytes_per_ms // 20) * 20
+    return replace(DIALECT, sound=sound, shortest_piece_ms=piece_ms, mark_ms=max(100, piece_ms))
+
+
+@final
+class ExotelRules:
+    """What Exotel's requests look like; see ``MediaRules``.
+
+    It signs nothing: the webhook's address has a secret, as user and password.
+    """
+
+    carrier = "Exotel"
+    signs_sockets = False
+
+    def __init__(self, secret: str | None) -> None:
+        """Keep the secret.
+
+        Args:
+            secret: The password in the address of the webhook; ``None`` takes it from
+                ``EXOTEL_WEBHOOK_SECRET``.  Without one, every request is refused.
+        """
+        self._secret = secret or os.environ.get(EXOTEL_SECRET_VARIABLE) or ""
+
+    def is_signed(self, request: HttpRequest) -> bool:
+        """Whether a request says that it is Exotel's."""
+        return header_of(request, "Authorization").lower().startswith("basic ")
+
+    def mistake(self, request: HttpRequest, base: str, *, is_socket: bool) -> str:
+        """Return what is wrong with the password of a request; empty for nothing."""
+        if not self._secret:
+            return f"{EXOTEL_SECRET_VARIABLE} is not set, so that no request can be checked"
+        given = header_of(request, "Authorization")[len("basic ") :].strip()
+        right = base64.b64encode(f"{USER}:{self._secret}".encode())
+        if hmac.compare_digest(given.encode("utf-8", "replace"), right):
+            return ""
+        return (
+            f"the password of {request.route} is not {EXOTEL_SECRET_VARIABLE}: the applet Voicebot "
+            f"asks https://{USER}:PASSWORD@{base.partition('://')[2]}{VOICE_PATH}"
+        )
+
+    def ringing(self, request: HttpRequest) -> RingingCall:
+        """Return what a webhook says of its call."""
+        fields = form_fields(request) or request.query
+        return RingingCall(
+            fields.get("CallSid", ""),
+            fields.get("CallFrom") or fields.get("From", ""),
+            fields.get("CallTo") or fields.get("To", ""),
+        )
+
+    def busy(self) -> Response:
+        """Return the answer by which the applet goes on with the flow."""
+        return http_response(HTTPStatus.TOO_MANY_REQUESTS, "application/json", b"{}")
+
+    def after(self, request: HttpRequest) -> Response:
+        """Return the answer of what the flow may ask afterwards."""
+        return self.goodbye("")
+
+    def goodbye(self, target: str) -> Response:
+        """Return whom the flow's Connect applet dials."""
+        numbers = {"numbers": [target]} if target else {"numbers": []}
+        body = to_json({"destination": numbers})
+        return http_response(HTTPStatus.OK, "application/json", body)
+
+
+@final
+class ExotelMedia(MediaDoor):
+    """Calls of Exotel numbers: sound travels, and your app hears and speaks."""
+
+    name = "exotel"
+    paths = (SOCKET_PATH,)
+    webhooks = (VOICE_PATH, ENDED_PATH)
+    signals = Signals(
+        caller_rate_hz=8_000,
+        agent_rate_hz=8_000,
+        piece_ms=200,
+        knows_played=True,
+        carries_dtmf=True,
+    )
+
+    def __init__(
+        self,
+        *,
+        speech: SpeechStack | None = None,
+        secret: str | None = None,
+        public_url: str | None = None,
+        rate_hz: ExotelRate = 8_000,
+        calls_per_number: int | None = 3,
+    ) -> None:
+        """Keep the secret; nothing is asked of Exotel.
+
+        Args:
+            speech: The ears and the voice of its calls, which the app has opened; ``None`` for the
+                app's own.
+            secret: The password in the address of the webhook, which Exotel is told in its
+                applet; ``None`` takes it from ``EXOTEL_WEBHOOK_SECRET``.  Without one, every
+                request is refused.
+            public_url: The address by which Exotel reaches this server, such as
+                ``https://voice.example.com``; ``None`` takes it from the ``Host`` of each request.
+            rate_hz: The sample rate of the stream; from 16 kHz on, a cut is exact to 100 ms.
+            calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
+
+        Raises:
+            ValueError: `public_url` is no address of a server.
+        """
+        dialect = dialect_of(rate_hz)
+
+        def connect(url: str, after: str, token: str) -> Response:
+            asked = urlencode({"token": token, "sample-rate": rate_hz})
+            body = to_json({"url": f"{url}?{asked}"})
+            return http_response(HTTPStatus.OK, "application/json", body)
+
+        super().__init__(
+            ExotelRules(secret),
+            connect,
+            lambda: JsonMediaCodec(dialect, NAMES),
+            speech=speech,
+            public_url=public_url,
+            calls_per_number=calls_per_number,
+        )

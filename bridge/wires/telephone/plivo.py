@@ -1,0 +1,204 @@
+"""Plivo's audio streams: sound travels, both ways, and your own ears and voice are used.
+
+Sources: Plivo's pages "Audio Streaming Protocol Reference" and on the XML element ``<Stream>``, and
+the check of signatures (V3) in its Python package.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import TYPE_CHECKING, final
+from urllib.parse import parse_qs, urlsplit, urlunsplit
+from xml.sax.saxutils import escape, quoteattr
+
+from websockets.http11 import Response
+
+from ...websocket import HttpRequest, http_response
+from .._signals import Signals
+from ._media_codec import JsonMediaCodec, JsonNames, MediaDialect
+from ._media_door import MediaDoor
+from ._signed_requests import SignedRequests
+from ._twiml import RingingCall, form_fields
+from .signatures import form_of, header_of
+
+if TYPE_CHECKING:
+    from ..._app import SpeechStack
+
+PLIVO_TOKEN_VARIABLE = "PLIVO_AUTH_TOKEN"  # the name of a variable, not a token
+VOICE_PATH = "/plivo/voice"
+ENDED_PATH = "/plivo/ended"
+SOCKET_PATH = "/plivo/media/"
+
+CONTENT_TYPE = "audio/x-mulaw;rate=8000"
+
+DIALECT = MediaDialect(
+    carrier="Plivo", returns_marks_at_clear=False, acknowledges_clear=True, keys_out=True
+)
+
+NAMES = JsonNames(
+    stream="streamId",
+    call_ids=("callId",),
+    account="accountId",
+    parameters="extra_headers",
+    audio="playAudio",
+    audio_fields=(("contentType", "audio/x-mulaw"), ("sampleRate", 8_000)),
+    mark="checkpoint",
+    mark_is_nested=False,
+    played=("playedStream", "played"),
+    clear="clearAudio",
+    cleared=("clearedAudio",),
+    keys="sendDTMF",
+    greetings=(),
+)
+
+_SIGNATURE = "X-Plivo-Signature-V3"
+_NONCE = "X-Plivo-Signature-V3-Nonce"
+
+
+def signature_of(key: str, url: str, form: Mapping[str, list[str]], nonce: str) -> str:
+    """Return the signature of a request by POST, or of one by GET that has no form.
+
+    Args:
+        key: The account's token.
+        url: The address as Plivo called it.
+        form: The parameters of its body.
+        nonce: What came with it, once.
+    """
+    parts = urlsplit(url)
+    query = parse_qs(parts.query, keep_blank_values=True)
+    said = "&".join(f"{name}={value}" for name in sorted(query) for value in sorted(query[name]))
+    signed = urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
+    if said or form:
+        signed += "?" + said
+    if said and form:
+        signed += "."
+    signed += "".join(name + value for name in sorted(form) for value in sorted(form[name]))
+    signed += f".{nonce}"
+    digest = hmac.new(key.encode(), signed.encode("utf-8", "surrogatepass"), hashlib.sha256)
+    return base64.b64encode(digest.digest()).decode()
+
+
+@final
+class PlivoRules:
+    """What Plivo's requests look like; see ``MediaRules``."""
+
+    carrier = "Plivo"
+    signs_sockets = False
+    """They may be, but no page says how; their secret path and token say whose they are."""
+
+    def __init__(self, auth_token: str | None) -> None:
+        """Keep the secret.
+
+        Args:
+            auth_token: The account's token, with which Plivo signs; ``None`` takes it from
+                ``PLIVO_AUTH_TOKEN``.  Without one, every request is refused.
+        """
+        self._auth_token = auth_token or os.environ.get(PLIVO_TOKEN_VARIABLE) or ""
+        self._requests = SignedRequests()
+
+    def is_signed(self, request: HttpRequest) -> bool:
+        """Whether a request says that it is Plivo's."""
+        return _SIGNATURE in request.headers
+
+    def mistake(self, request: HttpRequest, base: str, *, is_socket: bool) -> str:
+        """Return what is wrong with the signature of a request; empty for nothing."""
+        if not self._auth_token:
+            return f"{PLIVO_TOKEN_VARIABLE} is not set, so that no signature can be checked"
+        form, nonce = form_of(request), header_of(request, _NONCE)
+        given = [one.strip().encode("utf-8", "replace")
+                 for one in header_of(request, _SIGNATURE).split(",")]  # fmt: skip
+
+        def fits(base: str) -> bool:
+            right = signature_of(self._auth_token, base + request.path, form, nonce).encode()
+            return any(hmac.compare_digest(right, one) for one in given)
+
+        if not nonce or (request.body and not form) or not fits(base):
+            return (
+                f"the signature of {request.route} is not that of {base}{request.route} with this "
+                f"account's token: is {PLIVO_TOKEN_VARIABLE} that of the account that has the "
+                "number, and --public-url the address that Plivo calls?"
+            )
+        return self._requests.mistake(nonce.encode("utf-8", "replace"))
+
+    def ringing(self, request: HttpRequest) -> RingingCall:
+        """Return what a webhook says of its call."""
+        fields = form_fields(request) or request.query
+        return RingingCall(*(fields.get(name, "") for name in ("CallUUID", "From", "To")))
+
+    def busy(self) -> Response:
+        """Return the answer by which the caller hears that the line is busy."""
+        return _answer('<Hangup reason="busy"/>')
+
+    def after(self, request: HttpRequest) -> Response:
+        """Return what comes after a socket, if nothing else does."""
+        return self.goodbye("")
+
+    def goodbye(self, target: str) -> Response:
+        """Return what comes after a stream."""
+        if not target:
+            return _answer("<Hangup/>")
+        kind = "User" if target.startswith("sip:") else "Number"
+        return _answer(f"<Dial><{kind}>{escape(target)}</{kind}></Dial>")
+
+
+@final
+class PlivoMedia(MediaDoor):
+    """Calls of Plivo numbers: sound travels, and your app hears and speaks."""
+
+    name = "plivo"
+    paths = (SOCKET_PATH,)
+    webhooks = (VOICE_PATH, ENDED_PATH)
+    signals = Signals(
+        caller_rate_hz=8_000, agent_rate_hz=8_000, knows_played=True, carries_dtmf=True
+    )
+
+    def __init__(
+        self,
+        *,
+        speech: SpeechStack | None = None,
+        auth_token: str | None = None,
+        public_url: str | None = None,
+        calls_per_number: int | None = 3,
+    ) -> None:
+        """Keep the secret; nothing is asked of Plivo.
+
+        Args:
+            speech: The ears and the voice of its calls, which the app has opened; ``None`` for the
+                app's own.
+            auth_token: The account's token, with which Plivo signs; ``None`` takes it from
+                ``PLIVO_AUTH_TOKEN``.  Without one, every request is refused.
+            public_url: The address by which Plivo reaches this server, such as
+                ``https://voice.example.com``; ``None`` takes it from each request, whose signature
+                says that it is right.
+            calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
+
+        Raises:
+            ValueError: `public_url` is no address of a server.
+        """
+        super().__init__(
+            PlivoRules(auth_token),
+            _stream,
+            lambda: JsonMediaCodec(DIALECT, NAMES),
+            speech=speech,
+            public_url=public_url,
+            calls_per_number=calls_per_number,
+        )
+
+
+def _stream(url: str, after: str, token: str) -> Response:
+    """Return the answer that connects a call to a socket."""
+    return _answer(
+        f'<Stream bidirectional="true" keepCallAlive="true" contentType={quoteattr(CONTENT_TYPE)}'
+        f" extraHeaders={quoteattr(f'token={token}')}>{escape(url)}</Stream>"
+        f'<Redirect method="POST">{escape(after)}</Redirect>'
+    )
+
+
+def _answer(verbs: str) -> Response:
+    body = f'<?xml version="1.0" encoding="UTF-8"?>\n<Response>{verbs}</Response>'.encode()
+    return http_response(HTTPStatus.OK, "text/xml; charset=utf-8", body)

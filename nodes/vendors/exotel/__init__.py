@@ -1,0 +1,1 @@
+"""Exotel: telephone numbers."""

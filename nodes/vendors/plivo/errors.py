@@ -1,0 +1,7 @@
+"""What Plivo's errors mean."""
+
+from __future__ import annotations
+
+from bargein.nodes.services import ErrorTable
+
+PLIVO_ERRORS = ErrorTable("Plivo")

@@ -1,0 +1,213 @@
+"""A fake of Plivo: its numbers by REST, and calls whose sound it streams, on trio's clock.
+
+Checkpoints come back once all before them was played, and never after ``clearAudio``, which it
+acknowledges.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from itertools import count
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+from xml.etree import ElementTree
+
+from bargein.bridge.websocket import Data
+from bargein.bridge.wires.telephone import LineFormat
+from bargein.bridge.wires.telephone.plivo import signature_of
+from bargein.bridge.wires.telephone.signatures import FORM
+
+from ..twilio.fake_media import Delay
+from ..twilio.fake_stream import FakeStreamCarrier, Read, StreamAnswer
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["FakePlivo"]
+
+
+class PlivoSpelling:
+    """How Plivo spells a stream."""
+
+    sound = LineFormat("mu_law", 8_000)
+    frame_ms = 20
+    returns_marks_at_clear = False
+
+    def __init__(self) -> None:
+        self._sequence = count(1)
+
+    def _message(self, event: str, **fields: Any) -> str:
+        return json.dumps(
+            {"event": event, "sequenceNumber": next(self._sequence), "streamId": "s-1", **fields}
+        )
+
+    def opening(
+        self, call: str, caller: str, called: str, parameters: Mapping[str, str]
+    ) -> list[Data]:
+        """Return the first message."""
+        start = {
+            "callId": call,
+            "streamId": "s-1",
+            "accountId": "MA1",
+            "tracks": ["inbound"],
+            "mediaFormat": {"encoding": "audio/x-mulaw", "sampleRate": 8_000},
+        }
+        headers = ";".join(f"{name}={value}" for name, value in parameters.items())
+        fields = {"event": "start", "sequenceNumber": next(self._sequence), "start": start}
+        return [json.dumps({**fields, "extra_headers": headers})]
+
+    def media(self, coded: bytes, number: int) -> Data:
+        """Return a message with the caller's sound."""
+        payload = base64.b64encode(coded).decode()
+        told = {"track": "inbound", "timestamp": str(1_705_312_200_000 + number * 20)}
+        return self._message("media", media={**told, "chunk": number, "payload": payload})
+
+    def key(self, button: str) -> Data:
+        """Return what tells that the caller has pressed a key."""
+        return self._message("dtmf", dtmf={"track": "inbound", "digit": button})
+
+    def played(self, name: str) -> Data:
+        """Return what sends a checkpoint back."""
+        return self._message("playedStream", name=name)
+
+    def cleared(self) -> Data | None:
+        """Return what tells that all was dropped."""
+        return self._message("clearedAudio")
+
+    def read(self, data: Data) -> Read:
+        """Return what a message of the agent means."""
+        message = json.loads(data)
+        assert message["streamId"] == "s-1", message
+        match message["event"]:
+            case "playAudio":
+                media = message["media"]
+                assert (media["contentType"], media["sampleRate"]) == ("audio/x-mulaw", 8_000)
+                return Read("sound", base64.b64decode(media["payload"], validate=True))
+            case "checkpoint":
+                return Read("mark", text=message["name"])
+            case "clearAudio":
+                return Read("clear")
+            case "sendDTMF":
+                return Read("keys", text=message["dtmf"])
+        raise AssertionError(f"Plivo knows no such message: {message}")
+
+
+class FakePlivo(FakeStreamCarrier):
+    """A Plivo account in memory.
+
+    Attributes:
+        auth_id: The account, for ``Plivo(auth_id=)``.
+        auth_token: Its token, with which it signs.
+        applications: Its applications, by their ids.
+        numbers: The application that each of its numbers belongs to.
+    """
+
+    voice_url = "https://voice.example.com/plivo/voice"
+
+    def __init__(
+        self,
+        *,
+        auth_id: str = "MA000000000000000000",
+        auth_token: str = "12345",
+        numbers: Mapping[str, str] | None = None,
+        returns_marks: bool = True,
+        delay: Delay = lambda: 0.0,
+    ) -> None:
+        """Make an account without calls.
+
+        Args:
+            auth_id: The account.
+            auth_token: Its token.
+            numbers: Its numbers, each with the application that it belongs to.
+            returns_marks: Whether it sends checkpoints back.
+            delay: Returns how many seconds each message is on its way, either way.
+        """
+        super().__init__(returns_marks=returns_marks, delay=delay)
+        self.auth_id = auth_id
+        self.auth_token = auth_token
+        self.numbers = dict(numbers or {})
+        self.applications: dict[str, dict[str, str]] = {}
+
+    def sign(self, url: str, fields: Mapping[str, str], nonce: str = "") -> dict[str, str]:
+        """Return the headers of a signature.
+
+        Args:
+            url: The address as it is called.
+            fields: The parameters of the body.
+            nonce: What comes with it; empty for the next.
+        """
+        nonce = nonce or f"nonce-{next(self._ids)}"
+        form = {name: [value] for name, value in fields.items()}
+        signature = signature_of(self.auth_token, url, form, nonce)
+        return {"X-Plivo-Signature-V3": signature, "X-Plivo-Signature-V3-Nonce": nonce}
+
+    def spelling(self) -> PlivoSpelling:
+        """Return how one stream is spelled."""
+        return PlivoSpelling()
+
+    def fields(self, call: str, caller: str, called: str) -> dict[str, str]:
+        """Return what the webhook is told of a call."""
+        told = {"CallUUID": call, "From": caller, "To": called}
+        return told | {"CallStatus": "ringing", "Direction": "inbound", "Event": "StartApp"}
+
+    def request(self, url: str, fields: Mapping[str, str]) -> tuple[str, dict[str, str], bytes]:
+        """Return the method, the headers and the body of a signed request to a webhook."""
+        return "POST", {"Content-Type": FORM, **self.sign(url, fields)}, urlencode(fields).encode()
+
+    def read_answer(self, body: bytes) -> StreamAnswer | None:
+        """Return what the answer to a webhook tells; ``None`` if that is no stream."""
+        answer = ElementTree.fromstring(body)
+        stream, then = answer.find("Stream"), answer.find("Redirect")
+        if stream is None:
+            return None
+        assert stream.get("bidirectional") == stream.get("keepCallAlive") == "true"
+        assert stream.get("contentType") == "audio/x-mulaw;rate=8000"
+        given = dict(one.partition("=")[::2] for one in stream.get("extraHeaders", "").split(","))
+        assert all(name.isalnum() and value.isalnum() for name, value in given.items())
+        return StreamAnswer(stream.text or "", given, "" if then is None else then.text or "")
+
+    def transport(self) -> httpx2.MockTransport:
+        """Return the account's API, for ``Plivo(transport=)``."""
+        import httpx2
+
+        def answer(request: httpx2.Request) -> httpx2.Response:
+            status, fields = self._rest(request)
+            return httpx2.Response(status, json=fields)
+
+        return httpx2.MockTransport(answer)
+
+    def _rest(self, request: httpx2.Request) -> tuple[int, dict[str, Any]]:
+        basic = base64.b64encode(f"{self.auth_id}:{self.auth_token}".encode()).decode()
+        if request.headers.get("Authorization") != f"Basic {basic}":
+            return 401, {"error": "authentication failed"}
+        account = f"/v1/Account/{self.auth_id}/"
+        kind, _, at = request.url.path.removeprefix(account).strip("/").partition("/")
+        wanted = json.loads(request.content) if request.content else {}
+        if kind == "Number" and at in self.numbers:
+            if request.method == "POST":
+                self.numbers[at] = wanted["app_id"] or ""
+                return 202, {"message": "changed"}
+            uri = f"{account}Application/{self.numbers[at]}/" if self.numbers[at] else None
+            return 200, {"number": at, "application": uri}
+        if kind == "Application":
+            return self._application(request.method, at, wanted)
+        return 404, {"error": "not found"}
+
+    def _application(
+        self, method: str, at: str, wanted: Mapping[str, str]
+    ) -> tuple[int, dict[str, Any]]:
+        if method == "POST" and not at:
+            at = f"{next(self._ids)}"
+            self.applications[at] = dict(wanted)
+            return 201, {"message": "created", "app_id": at}
+        if at not in self.applications:
+            return 404, {"error": "not found"}
+        if method == "DELETE":
+            del self.applications[at]
+            return 200, {}
+        if method == "POST":
+            self.applications[at] |= wanted
+            return 202, {"message": "changed"}
+        return 200, {"app_id": at, **self.applications[at]}

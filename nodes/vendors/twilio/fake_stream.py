@@ -1,0 +1,340 @@
+"""Fakes of other carriers whose sound travels: what differs between them is a ``Spelling``."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from urllib.parse import urlsplit
+
+import trio
+
+from bargein.bridge.audio.g711 import decode_a_law, decode_mu_law, encode_a_law, encode_mu_law
+from bargein.bridge.testing import SpelledSpeech
+from bargein.bridge.websocket import Data, WebSocket, open_websocket
+from bargein.bridge.wires.telephone import LineFormat
+from bargein.routes.service_nursery import open_service_nursery
+
+if TYPE_CHECKING:
+    import httpx2
+
+from .fake_media import Delay, FakeMediaCall, FakePlayer
+from .fake_twiml import CarrierRefusedError, Dial
+
+__all__ = ["FakeStreamCall", "FakeStreamCarrier"]
+
+
+DECODERS: Mapping[str, Callable[[bytes], bytes]] = {
+    "mu_law": decode_mu_law,
+    "a_law": decode_a_law,
+    "l16": bytes,
+}
+ENCODERS: Mapping[str, Callable[[bytes], bytes]] = {
+    "mu_law": encode_mu_law,
+    "a_law": encode_a_law,
+    "l16": bytes,
+}
+
+
+class Read(NamedTuple):
+    """What a message of the agent means to a carrier."""
+
+    kind: Literal["sound", "mark", "clear", "keys", "nothing"]
+    sound: bytes = b""
+    text: str = ""
+
+
+class Spelling(Protocol):
+    """How a carrier spells a stream, from its side."""
+
+    sound: LineFormat
+    frame_ms: int
+    """How many milliseconds of the caller's sound a message has."""
+    returns_marks_at_clear: bool
+
+    def opening(
+        self, call: str, caller: str, called: str, parameters: Mapping[str, str]
+    ) -> list[Data]:
+        """Return the first messages."""
+        ...
+
+    def media(self, coded: bytes, number: int) -> Data:
+        """Return a message with the caller's sound, and its number from 1."""
+        ...
+
+    def key(self, button: str) -> Data:
+        """Return what tells that the caller has pressed a key."""
+        ...
+
+    def played(self, name: str) -> Data:
+        """Return what sends a mark back."""
+        ...
+
+    def cleared(self) -> Data | None:
+        """Return what tells that all was dropped; ``None`` if nothing does."""
+        ...
+
+    def read(self, data: Data) -> Read:
+        """Return what a message of the agent means."""
+        ...
+
+
+class FakeStreamCall(FakeMediaCall):
+    """A telephone whose sound is streamed, as a carrier spells it.
+
+    Attributes:
+        spelling: How the carrier spells its messages.
+        digits: The keys that the agent has pressed.
+        clears: How often the agent has cleared the buffer.
+    """
+
+    def __init__(
+        self,
+        spelling: Spelling,
+        form: Mapping[str, str],
+        *,
+        number: str,
+        returns_marks: bool = True,
+        delay: Delay = lambda: 0.0,
+    ) -> None:
+        """Make the telephone of one call.
+
+        Args:
+            spelling: How the carrier spells its messages.
+            form: The call, the caller and the called as ``CallSid``, ``From`` and ``To``.
+            number: The number of the person.
+            returns_marks: Whether the carrier sends marks back.
+            delay: Returns how many seconds each message is on its way, either way.
+        """
+        super().__init__(form, number=number, returns_marks=returns_marks, delay=delay)
+        self.digits = ""
+        self.clears = 0
+        self.spelling = spelling
+        sound = spelling.sound
+        self.player = FakePlayer(
+            sound.bytes_per_ms * 1000, self._return_mark, sound.silence(sound.sample_bytes)
+        )
+        self._frame_bytes = spelling.frame_ms * spelling.sound.bytes_per_ms
+        self.microphone = self._next_frame
+
+    @property
+    def heard(self) -> str:
+        """What the caller has heard, where the agent's voice spells it: ``SpelledSpeech``."""
+        return self.read(self.player.played)
+
+    def read(self, played: bytes) -> str:
+        """Return the text that sound spells."""
+        pcm = DECODERS[self.spelling.sound.encoding](played)
+        return SpelledSpeech.read(encode_mu_law(pcm) + b"\xff")
+
+    async def connect(
+        self, socket: WebSocket, attributes: Mapping[str, str], parameters: Mapping[str, str]
+    ) -> None:
+        """Connect the person with an agent, and send the first messages."""
+        self._socket = socket
+        self.attributes = attributes
+        self._set_up()
+        form = self._form
+        for data in self.spelling.opening(form["CallSid"], form["From"], form["To"], parameters):
+            await self.send_raw(data)
+
+    async def says(self, text: str) -> None:
+        """Spell a text, over the agent if it speaks, for ears that read it: ``SpelledSpeech``."""
+        sound = self.spelling.sound
+        await self.speak(ENCODERS[sound.encoding](SpelledSpeech.spell(text, sound.rate_hz)))
+        await trio.sleep(0.7)
+
+    def _next_frame(self) -> bytes:
+        size = self._frame_bytes
+        frame = bytes(self._sound[:size])
+        del self._sound[:size]
+        if not self._sound:
+            self._said.set()
+            self._said = trio.Event()
+        return frame + self.spelling.sound.silence(size - len(frame))
+
+    async def press(self, key: str) -> None:
+        """Press a key."""
+        await self.send_raw(self.spelling.key(key))
+
+    async def _listen(self) -> None:
+        begins_s, number = trio.current_time(), 0
+        while True:
+            number += 1
+            await trio.sleep_until(begins_s + number * self.spelling.frame_ms / 1000)
+            await self.send_raw(self.spelling.media(self.microphone(), number))
+
+    def _decoded(self, data: Data) -> Any:
+        return data
+
+    async def _obey(self, message: Any) -> None:
+        read = self.spelling.read(message)
+        match read.kind:
+            case "sound":
+                self.player.add(read.sound)
+                return
+            case "mark":
+                self.player.add(read.text)
+            case "keys":
+                self.digits += read.text
+            case "clear":
+                self.clears += 1
+                for name in self.player.clear():
+                    if self.spelling.returns_marks_at_clear:
+                        await self._return_mark(name)
+                told = self.spelling.cleared()
+                if told is not None:
+                    await self.send_raw(told)
+        self.received.append({"kind": read.kind, "text": read.text, "data": message})
+
+    async def _return_mark(self, name: str) -> None:
+        if self._returns_marks:
+            await self.send_raw(self.spelling.played(name))
+
+
+@dataclass(frozen=True, slots=True)
+class StreamAnswer:
+    """What the answer to a webhook tells a carrier."""
+
+    url: str
+    """The address of the socket."""
+    parameters: Mapping[str, str]
+    """What comes back in the first message."""
+    after: str = ""
+    """What is asked when the socket is closed; empty for nothing."""
+
+
+class FakeStreamCarrier:
+    """A carrier whose calls are streams.
+
+    Attributes:
+        returns_marks: Whether it sends marks back.
+        delay: Returns how many seconds each message is on its way, either way.
+    """
+
+    voice_url: str
+
+    def __init__(self, *, returns_marks: bool = True, delay: Delay = lambda: 0.0) -> None:
+        """Make a carrier without calls.
+
+        Args:
+            returns_marks: Whether it sends marks back.
+            delay: Returns how many seconds each message is on its way, either way.
+        """
+        self.returns_marks = returns_marks
+        self.delay = delay
+        self._ids = count(1)
+
+    # What each carrier says of itself.
+
+    def spelling(self) -> Spelling:
+        """Return how one stream is spelled."""
+        raise NotImplementedError
+
+    def fields(self, call: str, caller: str, called: str) -> dict[str, str]:
+        """Return what the webhook is told of a call."""
+        raise NotImplementedError
+
+    def request(self, url: str, fields: Mapping[str, str]) -> tuple[str, dict[str, str], bytes]:
+        """Return the method, the headers and the body of a signed request to a webhook."""
+        raise NotImplementedError
+
+    def read_answer(self, body: bytes) -> StreamAnswer | None:
+        """Return what the answer to a webhook tells; ``None`` if that is no stream."""
+        raise NotImplementedError
+
+    # What they share.
+
+    async def post(self, dial: Dial, url: str, fields: Mapping[str, str]) -> tuple[int, bytes]:
+        """Ask a webhook, signed, and return the status and the body of its answer.
+
+        Args:
+            dial: Opens a stream to the server.
+            url: Its address.
+            fields: What it is told.
+        """
+        method, headers, body = self.request(url, fields)
+        parts = urlsplit(url)
+        path = parts.path + (f"?{parts.query}" if parts.query else "")
+        head = {"Host": parts.netloc.rpartition("@")[2], **headers}
+        if method == "POST":
+            head["Content-Length"] = str(len(body))
+        lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
+        got = b""
+        async with await dial() as stream:
+            await stream.send_all(f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode() + body)
+            while data := await stream.receive_some(65_536):
+                got += data
+        answer, _, content = got.partition(b"\r\n\r\n")
+        return int(answer.split()[1]) if answer else 0, content
+
+    @asynccontextmanager
+    async def call(
+        self,
+        dial: Dial,
+        *,
+        voice_url: str = "",
+        caller: str = "+15550001",
+        called: str = "+15550100",
+        hears: Callable[[str], None] = lambda text: None,
+    ) -> AsyncIterator[FakeStreamCall]:
+        """Call a number, until the end of the block or of the call.
+
+        Args:
+            dial: Opens a stream to the server; called for the webhook, the socket, and what comes
+                after it.
+            voice_url: What answers the number; empty for the usual path.
+            caller: Who calls.
+            called: The number.
+            hears: Called with nothing: the line has sound.
+
+        Raises:
+            CarrierRefusedError: The webhook does not answer with a stream.
+            HandshakeRefusedError: The socket is refused.
+        """
+        call = f"call-{next(self._ids)}"
+        fields = self.fields(call, caller, called)
+        status, body = await self.post(dial, voice_url or self.voice_url, fields)
+        answer = self.read_answer(body) if status == 200 else None
+        if answer is None:
+            raise CarrierRefusedError(status, body)
+        form = {"CallSid": call, "From": caller, "To": called}
+        line = FakeStreamCall(
+            self.spelling(),
+            form,
+            number=caller,
+            returns_marks=self.returns_marks,
+            delay=self.delay,
+        )
+        parts = urlsplit(answer.url)
+        path = parts.path + (f"?{parts.query}" if parts.query else "")
+        async with (
+            open_websocket(
+                f"ws://{parts.netloc}{path}", stream=await dial(), ping_s=None
+            ) as socket,
+            open_service_nursery("the call is over") as nursery,
+        ):
+            line.let_hang_up(lambda: nursery.cancel_scope.cancel(reason="hung up"))
+            await line.connect(socket, {}, answer.parameters)
+            nursery.start_soon(self._run, line, socket)
+            try:
+                yield line
+            finally:
+                nursery.cancel_scope.cancel(reason="the caller hangs up")
+        if answer.after and line.close_code is not None:
+            line.next_is((await self.post(dial, answer.after, fields | self.ending()))[1].decode())
+
+    def transport(self) -> httpx2.MockTransport | None:
+        """Return its API; ``None`` if it has none."""
+        return None
+
+    def ending(self) -> dict[str, str]:
+        """Return what is told besides when a stream is over."""
+        return {}
+
+    @staticmethod
+    async def _run(line: FakeStreamCall, socket: WebSocket) -> None:
+        await line.run(socket)
+        line.end()
