@@ -30,32 +30,22 @@ class OpenQuestion(Generic[Q, A]):
         self._answered.set()
 
 
-class OpenQuestions(Generic[Q, A]):
-    """The open questions by their ids; each gets exactly one answer.
-
-    Attributes:
-        count: Returns how many there are.
-    """
-
-    __slots__ = ("_open", "count")
-
-    def __init__(self) -> None:
-        self._open: dict[str, OpenQuestion[Q, A]] = {}
-        self.count = self._open.__len__
+class OpenQuestions(dict[str, OpenQuestion[Q, A]]):
+    """The open questions by their ids; each gets exactly one answer."""
 
     @property
     def pending(self) -> tuple[Q, ...]:
         """The questions without an answer, in the order in which they were asked."""
-        return tuple(entry.question for entry in self._open.values())
+        return tuple(entry.question for entry in self.values())
 
-    def get(self, id: str) -> Q | None:
+    def question(self, id: str) -> Q | None:
         """Return the open question with an id; ``None`` for none."""
-        entry = self._open.get(id)
+        entry = self.get(id)
         return None if entry is None else entry.question
 
     def add(self, id: str, question: Q) -> OpenQuestion[Q, A]:
         """Add a question; its id must not be that of an open one."""
-        entry = self._open[id] = OpenQuestion[Q, A](question)
+        entry = self[id] = OpenQuestion[Q, A](question)
         return entry
 
     def close(self, id: str, answer: A) -> Q | None:
@@ -64,7 +54,7 @@ class OpenQuestions(Generic[Q, A]):
         Returns:
             The question; ``None`` if it is not open.
         """
-        entry = self._open.pop(id, None)
+        entry = self.pop(id, None)
         if entry is None:
             return None
         entry.close(answer)

@@ -139,7 +139,7 @@ class Questions:
         self._user_speaks = False
         self._answered_by: tuple[int, str | None] = (0, None)
         self._phrases: AnswerPhrases | None = None
-        context.call_while(self._all.count, self.update_clock)
+        context.call_while(self._all.__len__, self.update_clock)
         caller = [UserStartedSpeaking, *_OF_A_TURN, TranscriptionFailed]
         context.router.observe(caller, self._of_the_caller)
 

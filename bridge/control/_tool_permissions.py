@@ -65,7 +65,7 @@ class Permissions:
 
     def question(self, id: str) -> PermissionQuestion | None:
         """Return the open question with an id; ``None`` for none."""
-        return self._open.get(id)
+        return self._open.question(id)
 
     async def ask(
         self,
@@ -102,7 +102,7 @@ class Permissions:
             self.withdraw(id)  # does nothing once it is answered
 
     def _standing_verdict(self, id: str, name: str, run: Run | None) -> PermissionVerdict | None:
-        if self._open.get(id) is not None:
+        if id in self._open:
             raise ValueError(f"permission {id!r} for {name!r} is being asked for already")
         if run is None:
             return None
@@ -122,7 +122,7 @@ class Permissions:
             TypeError: `id` is not a string, or `allow` or `remember` is not a bool.
         """
         check_answer(id, allow, remember)
-        question = self._open.get(id)
+        question = self._open.question(id)
         if question is None:
             log.info("permission_answer_is_stale", pii_id=id, allow=allow)  # any words of a client
             return False
