@@ -15,8 +15,8 @@ from typing import Protocol, final
 
 import trio
 
+from .._message_queue import MessageQueue
 from ..websocket import Data, Source
-from ..websocket._message_queue import MessageQueue
 
 BLOCK_BYTES = 16_384
 """How many bytes are on their way to the host at once, as those that a socket of ours is given."""
@@ -80,7 +80,7 @@ class AgentSocket:
         self._stall_s = math.inf if stall_s is None else stall_s
         self._close = (NORMAL_CLOSE, "")
         self._scope = trio.CancelScope()
-        self._received = MessageQueue(math.inf)  # the host bounds what it passes on
+        self._received: MessageQueue[Data] = MessageQueue()  # the host bounds what it passes on
         self._left_first = False
         self._wake = trio.Event()
         self._sending_since_s = math.inf

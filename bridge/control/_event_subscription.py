@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ import trio
 
 from bargein.routes import Message
 
+from .._message_queue import MessageQueue, QueueStatistics
 from ..events import AgentResponse, AnswerEnded, PermissionRequested, QuestionAsked
 from ._snapshot import Snapshot
 
@@ -35,34 +35,35 @@ class Subscription:
     def __init__(self, snapshot: Callable[[], Snapshot], closed: Callable[[Any], None]) -> None:
         self._snapshot = snapshot
         self._on_close = closed
-        self._items: deque[Message] = deque([self._snapshot_message()])
-        self._more = trio.Event()
-        self._over = False
+        self._queue: MessageQueue[Message] = MessageQueue(size=lambda message: 0)
+        self._queue.enqueue(self._snapshot_message())
 
     def add(self, message: Message) -> None:
         """Add an event; never waits."""
-        if len(self._items) >= FEED_LIMIT:
-            kept = [m for m in self._items if isinstance(m.event, _KEPT)][-FEED_LIMIT // 2 :]
-            self._items = deque([*kept, self._snapshot_message()])
+        if self._queue.waiting >= FEED_LIMIT:
+            self._queue.keep(FEED_LIMIT // 2, lambda waiting: isinstance(waiting.event, _KEPT))
+            self._queue.enqueue(self._snapshot_message())
         # Only text can become stale; other messages must not keep their runs alive.
         if type(message.event) is not AgentResponse:
             message = Message(message.event, message.source, message.id, message.at_s)
-        self._items.append(message)
-        self._more.set()
+        self._queue.enqueue(message)
 
     def _snapshot_message(self) -> Message:
         return Message(self._snapshot(), "call", at_s=trio.current_time())
 
     def close(self) -> None:
         """Stop watching; waiting events can still be read."""
-        if not self._over:
+        if not self._queue.is_closed:
             self._on_close(self)
         self.end()
 
     def end(self) -> None:
         """Record that no more events will come."""
-        self._over = True
-        self._more.set()
+        self._queue.close()
+
+    def statistics(self) -> QueueStatistics:
+        """Return how many events wait, were taken, and were missed because they were not taken."""
+        return self._queue.statistics()
 
     def __aiter__(self) -> Subscription:
         return self
@@ -71,11 +72,9 @@ class Subscription:
         """Return the next event, or a snapshot, in its message.  Cancelling this is safe."""
         await trio.lowlevel.checkpoint()
         while True:
-            while self._items:
-                message = self._items.popleft()
+            while (message := self._queue.next()) is not None:
                 if not message.is_stale:
                     return message
-            if self._over:
+            if self._queue.is_closed:
                 raise StopAsyncIteration
-            self._more = trio.Event()
-            await self._more.wait()
+            await self._queue.more()

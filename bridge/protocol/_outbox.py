@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import final
 
+from .._message_queue import QueueStatistics
 from ..websocket import Data
-from ..websocket._message_queue import QueueStatistics
 
 OutboxEntry = tuple[int | None, Data]
 """A waiting message without an utterance, or audio without its header and with its utterance."""

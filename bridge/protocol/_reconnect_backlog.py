@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import final
 
+from .._message_queue import QueueStatistics
 from ..websocket import Data
-from ..websocket._message_queue import QueueStatistics
 from ._connection_messages import OUTPUT_RATE_HZ, Resume
 from ._outbox import Outbox, OutboxEntry
 

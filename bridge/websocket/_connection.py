@@ -27,7 +27,7 @@ from websockets.protocol import State
 
 from bargein.routes import BargeinError
 
-from ._message_queue import Data as Data
+from .._message_queue import Data as Data
 
 READ_BYTES = 16_384
 """How many bytes are read at once: 25 frames of a microphone, a third of a second of a voice."""

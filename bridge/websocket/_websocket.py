@@ -17,8 +17,8 @@ import trio
 from bargein.routes import BargeinError
 from bargein.routes.service_nursery import open_service_nursery
 
+from .._message_queue import MessageQueue
 from ._connection import NORMAL_CLOSE, Connection, Data, Source
-from ._message_queue import MessageQueue
 
 MAX_WAITING_BYTES = 1_048_576
 """How many bytes may wait on either side by default: 20 s of an agent's voice at 24 kHz."""
@@ -52,7 +52,7 @@ class WebSocket:
         """Wrap a connection that is run elsewhere."""
         self.connection = connection
         self._source = source
-        self._inbox = MessageQueue(max_waiting_bytes, MESSAGE_BYTES)
+        self._inbox: MessageQueue[Data] = MessageQueue(max_waiting_bytes, MESSAGE_BYTES)
         self._is_closing = False
 
     async def send(self, data: Data) -> None:
@@ -140,7 +140,9 @@ async def using(
         max_waiting_bytes: How many bytes may wait to be sent before ``send()`` waits, and how many
             received bytes may wait before reading stops.
     """
-    websocket = WebSocket(connection, source or MessageQueue(max_waiting_bytes), max_waiting_bytes)
+    websocket = WebSocket(
+        connection, source or MessageQueue[Data](max_waiting_bytes), max_waiting_bytes
+    )
     over = trio.Event()
     async with open_service_nursery("the WebSocket is closed") as nursery:
         nursery.start_soon(_serve, websocket, over)

@@ -377,6 +377,9 @@ async def test_a_slow_watcher_delays_nobody(autojump_clock):
         handle.shutdown()
         seen = [message.event async for message in messages]
         assert len(seen) <= FEED_LIMIT + 2
+        waiting, _, taken, missed = messages.statistics()
+        assert (waiting, taken) == (0, len(seen))
+        assert missed > 3 * FEED_LIMIT  # of more than four times as many
         assert ends(seen) == [(1, "completed"), (2, "completed")]
         assert isinstance([e for e in seen if isinstance(e, Snapshot)][-1], Snapshot)
 
