@@ -46,6 +46,7 @@ SLOW = {"docs/providers.md": pytest.mark.proof}
 KEYS = {
     "retell.md": ("OPENAI_API_KEY", "BARGEIN_RETELL_SECRET"),
     "line.md": ("OPENAI_API_KEY", "TOKEN"),
+    "media-streams.md": ("TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN", "OPENAI_API_KEY"),
     "telephone.md": ("TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN", "OPENAI_API_KEY"),
     "carriers.md": (
         "TELNYX_API_KEY",

@@ -323,7 +323,7 @@ class Call(SuggestsNames):
         """Hold the agent's voice at the sample being heard, in this step.
 
         Only the voice stops; generation continues, and its text waits.  A player that cannot stand
-        still is silenced, and at the release it gets the rest again, from the last word heard.  A
+        still is silenced, and at the release it gets the rest, from the first word not heard.  A
         second hold with the same reason changes nothing; with several reasons, the voice continues
         when the last one is released.  A hold ends when the held speech is cut, and does nothing
         while nothing is said or generated.  Holds with the reasons ``"pause"`` (the verb),

@@ -181,7 +181,7 @@ class AgentSpeechReleased(Event):
     reason: ForeignText
     held_s: float
     respoken: bool = False
-    """True if the player could not stand still: it continues from the last heard word."""
+    """True if the player could not stand still: it continues from the first word not heard."""
 
 
 class UserAway(Event):

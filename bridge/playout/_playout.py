@@ -7,7 +7,7 @@ Rules:
 3. A cut takes effect in the step in which it happens: before ``cut()`` returns, the queue is empty
    and the transport was told.  The same is true of a hold.
 4. A player that cannot stand still is cleared at a hold, and gets its unplayed audio again: from
-   the start of the last heard word, under a new number, because the old one is fenced off.
+   the first word that was not heard, under a new number, because the old one is fenced off.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ class Playout:
         """Continue the audio with the sample at which it was held.
 
         Returns:
-            Whether it continues from the last heard word instead, because the player was cleared.
+            Whether it continues from the first word not heard, because the player was cleared.
         """
         if not self._held:
             return False

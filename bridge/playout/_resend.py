@@ -57,7 +57,7 @@ class Resend:
         self._is_lost = self.recalled_at_s < math.inf
 
     def queue_again(self, utterances: Sequence[Utterance], now_s: float) -> bool:
-        """Queue the recalled audio again, from the start of the last heard word.
+        """Queue the recalled audio again, from the first word that was not heard.
 
         Returns:
             Whether there was any.

@@ -243,22 +243,24 @@ def reach(segments: Iterable[Segment], generated: str, played_ms: float) -> tupl
     return min(chars, len(generated)), next_word_ms
 
 
-def word_start_ms(segments: Iterable[Segment], chars: int, position_ms: float) -> float:
-    """Return where the word that ends at an offset of the text starts.
+def next_word_ms(segments: Iterable[Segment], chars: int, position_ms: float) -> float:
+    """Return where the first word behind an offset of the text starts.
 
     Args:
         segments: The result of ``Segments.texts()``.
+        chars: The offset, at the end of a word.
         position_ms: How much was played; the result is at most this.
     """
     before = 0
     for segment in segments:
-        end = chars - before
-        if end <= len(segment.text):
+        inside = chars - before
+        if segment.text[max(0, inside) :].strip():
             inside_s = (position_ms - segment.start_ms) / 1000
+            end = segment.ends[bisect_right(segment.ends, max(0, inside))]
             start_ms = segment.start_ms + segment.word_start_s(end, inside_s) * 1000
             return min(start_ms, position_ms)
         before += len(segment.text)
-    return 0.0
+    return position_ms
 
 
 def _expected_s(segment: Segment, inside_s: float) -> float:

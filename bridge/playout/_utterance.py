@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from ..events import AgentAudio, HeardBasis
 from ..validation.texts import has_words
 from ._audio_buffers import PlayoutBuffer, ResendBuffer
-from ._segment import Segment, Segments, reach, word_start_ms
+from ._segment import Segment, Segments, next_word_ms, reach
 
 if TYPE_CHECKING:
     from bargein.routes import Run
@@ -431,7 +431,7 @@ class Utterance:
         return tells_more
 
     def resend_from_ms(self, position_ms: float, chars: int | None = None) -> float:
-        """Return where its audio starts when it is sent again: with the last heard word.
+        """Return where its audio starts when it is sent again: with the first word not heard.
 
         Args:
             position_ms: How much was played.
@@ -444,7 +444,7 @@ class Utterance:
         heard = self.generated[:chars].rstrip()
         if self.text_complete and len(heard) == len(self.generated.rstrip()):
             return position_ms
-        return word_start_ms(self._texts(), len(heard), position_ms) if heard else 0.0
+        return next_word_ms(self._texts(), len(heard), position_ms)
 
     def mark_resent(self, play_number: int, from_ms: float, played_ms: float, now_s: float) -> None:
         """Record that its sent audio is sent again from a position on.

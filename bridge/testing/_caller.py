@@ -335,7 +335,7 @@ async def open_call(
         chars_per_s: Speaking rate of both sides, in characters a second; above 0.
         audio: With false, a text-only caller: text counts as heard when it is sent.
         holds: With false, a player that cannot stand still, as on a telephone line: after a hold,
-            speech is repeated from the last word heard.
+            speech continues from the first word not heard.
         telephone: With true, a line that can transfer the caller and press keys, recorded in
             ``caller.transferred`` and ``caller.pressed``; its player cannot stand still.
         conversation: The name of the conversation, for an app that stores conversations; a new one

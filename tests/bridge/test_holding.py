@@ -85,8 +85,8 @@ async def test_a_player_that_can_stands_still(autojump_clock):
         assert (released.held_s, released.respoken) == (pytest.approx(60), False)
 
 
-async def test_a_player_that_cannot_goes_on_with_the_last_heard_word(autojump_clock):
-    """It is cleared in the same step, and says the word again that was heard last."""
+async def test_a_player_that_cannot_goes_on_with_the_first_word_not_heard(autojump_clock):
+    """It is cleared in the same step, and says the word again that it was saying."""
     async with open_call(agent(), chars_per_s=10, holds=False) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(1.05)
@@ -95,8 +95,8 @@ async def test_a_player_that_cannot_goes_on_with_the_last_heard_word(autojump_cl
         await caller.at(61.05)
         assert caller.heard == "one two"
         caller.call.release_speech("barge_in")
-        # "two" begins at 0.4 s.
-        assert await ended_at(caller) == pytest.approx(60 + WHOLE_S + 0.65, abs=0.002)
+        # "three" begins at 0.8 s.
+        assert await ended_at(caller) == pytest.approx(60 + WHOLE_S + 0.25, abs=0.002)
         assert caller.heard == TEXT
         assert "".join(e.content for e in caller.events(AgentSpeechSent)) == TEXT
         (released,) = caller.events(AgentSpeechReleased)
@@ -451,7 +451,7 @@ async def test_where_only_text_travels_nothing_is_held(autojump_clock):
 
 @both
 async def test_what_a_lost_connection_has_swallowed_is_sent_again(autojump_clock, holds):
-    """Held without a connection, and sent again over a new one: it goes on with the last word."""
+    """Held without a connection, and sent again over a new one: it goes on with the next word."""
     async with open_call(agent(), chars_per_s=10, holds=holds) as caller:
         call = caller.call
         caller.publish(UserStoppedSpeaking())
@@ -460,14 +460,14 @@ async def test_what_a_lost_connection_has_swallowed_is_sent_again(autojump_clock
         await caller.at(20)
         call.answers.resend()
         call.release_speech("connection")
-        assert await ended_at(caller) == pytest.approx(20 + WHOLE_S - 0.4, abs=0.002)
+        assert await ended_at(caller) == pytest.approx(20 + WHOLE_S - 0.8, abs=0.002)
         assert caller.heard == TEXT
         assert caller.events(AgentSpeechReleased)[0].respoken is True
 
 
 @both
 async def test_it_can_be_sent_again_at_once(autojump_clock, holds):
-    """Without a hold the last word follows in the very moment, under another number."""
+    """Without a hold the next word follows in the very moment, under another number."""
     async with open_call(agent(), chars_per_s=10, holds=holds) as caller:
         call = caller.call
         caller.publish(UserStoppedSpeaking())
@@ -475,7 +475,7 @@ async def test_it_can_be_sent_again_at_once(autojump_clock, holds):
         assert call.answers.player_number(1) == 1
         call.answers.resend()
         assert call.answers.player_number(1) == 2
-        assert await ended_at(caller) == pytest.approx(1.05 + WHOLE_S - 0.4, abs=0.002)
+        assert await ended_at(caller) == pytest.approx(1.05 + WHOLE_S - 0.8, abs=0.002)
         assert caller.heard == TEXT
         assert call.answers.player_number(1) == 1
 

@@ -158,37 +158,38 @@ def test_text_mode_hears_all_at_once():
     [
         (0, 0),
         (299, 0),
-        (300, 0),
-        (799, 0),
-        (800, 400),
-        (950, 400),  # the pause after "two." has no word
-        (1199, 400),
-        (1400, 900),
-        (1990, 900),
+        (300, 300),  # "two" has not begun yet
+        (799, 400),
+        (800, 800),  # the pause after "two." has no word
+        (950, 900),
+        (1199, 900),
+        (1400, 1400),
+        (1990, 1500),
         (2000, 2000),
     ],
 )
-def test_what_is_sent_again_begins_with_the_last_heard_word(position_ms, from_ms):
-    """From its beginning; from the start if none was heard, from there on if none is left."""
+def test_what_is_sent_again_begins_with_the_first_word_not_heard(position_ms, from_ms):
+    """From its beginning, or from the position if it has not begun, or none is left."""
     utterance = spoken(("One two. ", 900), ("Three four.", 1100))
     assert utterance.resend_from_ms(position_ms) == pytest.approx(from_ms)
 
 
-def test_it_begins_with_the_last_heard_word_of_a_growing_text():
-    """While more text may come, the last word there is counts like any other."""
+def test_a_growing_text_continues_where_it_was():
+    """While more text may come, nothing is said again of words that were heard."""
     utterance = spoken(("One two", 700))
     utterance.text_complete = False
-    assert utterance.resend_from_ms(700) == pytest.approx(400)
+    assert utterance.resend_from_ms(700) == pytest.approx(700)
+    assert utterance.resend_from_ms(500) == pytest.approx(400)
 
 
-def test_audio_without_text_says_all_of_it_again():
+def test_audio_without_text_goes_by_shares():
     """Where the voice gives no text with its audio, words lie by their share of it."""
     utterance = spoken(("", 800), text="One two.")
-    assert utterance.resend_from_ms(500) == 0
-    assert utterance.resend_from_ms(300) == 0
+    assert utterance.resend_from_ms(500) == pytest.approx(400)
+    assert utterance.resend_from_ms(200) == 0
     utterance.generated = "One two. Three"
     utterance.audio_complete = utterance.text_complete = False
-    assert utterance.resend_from_ms(780) == pytest.approx(4 / CHARS_PER_S * 1000, abs=0.5)
+    assert utterance.resend_from_ms(480) == pytest.approx(4 / CHARS_PER_S * 1000, abs=0.5)
 
 
 def test_a_position_is_told_by_any_of_its_numbers():

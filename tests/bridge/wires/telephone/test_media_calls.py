@@ -107,6 +107,30 @@ async def test_a_line_without_marks_goes_by_the_clock(autojump_clock):
         assert squeezed(phone.heard) == squeezed(GREETING + STORY)
 
 
+async def test_a_pause_continues_with_the_first_word_that_was_not_heard(autojump_clock):
+    """A pause silences the line; each word of a greeting is heard whole, and once."""
+
+    async def answer(call):
+        call.say(STORY)
+
+    for paused_at_s in (1.0, 1.33, 2.0, 2.48, 3.1, 4.27):
+        async with ring(answer) as phone:
+            await trio.sleep(paused_at_s)
+            phone.call.handle.pause()
+            await trio.sleep(1.0)
+            before = phone.line.heard
+            await trio.sleep(4.0)
+            assert phone.line.heard == before
+            phone.call.handle.resume()
+            await phone.quiet()
+            after = phone.line.heard[len(before) :]
+            words = [*before.split(), *after.split()]
+            partial = 0 if before.endswith(" ") or words == STORY.split() else 1
+            kept = before.split()[: len(before.split()) - partial]
+            assert kept + after.split() == STORY.split(), (paused_at_s, before, after)
+            assert squeezed(phone.heard) == squeezed(STORY)
+
+
 async def test_keys_and_a_transfer(autojump_clock):
     """A key is heard; the caller hears the announcement, and then the carrier dials."""
     keys = []
