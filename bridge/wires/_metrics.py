@@ -228,8 +228,6 @@ class Metrics:
             "audio_frames_dropped_total", "counter", "Audio never sent.", self.frames_dropped
         )
         yield from self._answer_lines()
-        yield from _circuit_lines()
-        yield from _labelled("errors_total", "Errors sent to clients.", "code", self.errors)
 
     def _answer_lines(self) -> Iterator[str]:
         yield from _labelled(

@@ -51,3 +51,14 @@ def test_every_line_follows_the_format():
     line = re.compile(rf"# (HELP|TYPE) \w+ .+|bargein_\w+{labels} [0-9.]+", re.ASCII)
     for text in metrics.exposition().splitlines():
         assert line.fullmatch(text), text
+
+
+def test_no_metric_is_shown_twice():
+    """Each metric has its help once, and each sample is there once: a scraper refuses others."""
+    metrics = Metrics()
+    metrics.errors["bad_message"] = 1
+    lines = metrics.exposition().splitlines()
+    names = [line.split()[2] for line in lines if line.startswith("# HELP ")]
+    samples = [line.rpartition(" ")[0] for line in lines if line[0] != "#"]
+    assert sorted(names) == sorted(set(names))
+    assert sorted(samples) == sorted(set(samples))
