@@ -280,9 +280,9 @@ class MediaTransport:
         """Continue the call over another connection."""
         self._outbox = outbox
 
-    def close(self) -> None:
-        """End the call, as its socket is closed."""
-        self._hosted.end("hangup")
+    def close(self, *, was_lost: bool) -> None:
+        """End the call, as its socket is closed, or was lost."""
+        self._hosted.end("disconnected" if was_lost else "hangup")
 
     # --- from the caller ------------------------------------------------------------------------
 

@@ -226,11 +226,11 @@ class RelayTransport(TextWireTransport):
             self._wait_with_music(on=False)
         self._end_soon()
 
-    def close(self) -> None:
+    def close(self, *, was_lost: bool) -> None:
         """End the call, as its socket is closed; unless the carrier passes the caller on."""
         self._is_closed = True
         if not self._is_leaving:
-            super().close()
+            self.hosted.end("disconnected" if was_lost else self.end_reason())
 
     def _end_soon(self) -> None:
         """End the call once what asked for the transfer knows of it."""

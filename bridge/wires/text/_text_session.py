@@ -51,8 +51,8 @@ class SocketTransport(Transport, Protocol):
         """Return the last messages."""
         ...
 
-    def close(self) -> None:
-        """End the call, as its socket is closed; unless the caller is passed on."""
+    def close(self, *, was_lost: bool) -> None:
+        """End the call, as its socket is closed, or was lost; unless the caller is passed on."""
 
     def continue_on(self, outbox: Outbox, /) -> None:
         """Continue the call over another connection."""
@@ -179,7 +179,7 @@ class TextSession:
             await self._connection.run(self._outbox, self._transport.receive)
         finally:
             self._over.set()
-        self._transport.close()
+        self._transport.close(was_lost=not self._connection.was_closed_by_peer)
 
     def _overflows(self) -> None:
         log.info("client_reads_too_slowly", waiting=self._outbox.statistics().waiting)

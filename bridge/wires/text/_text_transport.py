@@ -121,8 +121,12 @@ class TextWireTransport:
         """Continue the call over another connection."""
         self.outbox = outbox
 
-    def close(self) -> None:
-        """End the call, since its connection is closed."""
+    def close(self, *, was_lost: bool) -> None:
+        """End the call, since its connection is closed.
+
+        Args:
+            was_lost: Whether the far side has not closed it.
+        """
         self.hosted.end(self.end_reason())
 
     def end_reason(self) -> str:

@@ -46,6 +46,7 @@ class FakeTelephone:
         self._form = form
         self._hang_up: Callable[[], None] = lambda: None
         self._socket: WebSocket | None = None
+        self._carried_by: trio.abc.Stream | None = None
         self._changes = trio.lowlevel.ParkingLot()
         self._over = trio.Event()
 
@@ -96,6 +97,15 @@ class FakeTelephone:
     def let_hang_up(self, hang_up: Callable[[], None]) -> None:
         """Record how one hangs up."""
         self._hang_up = hang_up
+
+    def is_on(self, stream: trio.abc.Stream) -> None:
+        """Record over what the person is connected with an agent."""
+        self._carried_by = stream
+
+    async def cut_off(self) -> None:
+        """Lose the connection with the agent, without a word to either."""
+        if self._carried_by is not None:
+            await self._carried_by.aclose()
 
     async def over(self) -> None:
         """Wait until no agent is on the line any more: it has ended the call, or passed it on."""

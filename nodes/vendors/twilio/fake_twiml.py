@@ -239,10 +239,12 @@ class FakeLeg:
         url = relay.get("url", "")
         given = {each.get("name", ""): each.get("value", "") for each in relay.iter("Parameter")}
         parts = urlsplit(url)
+        stream = await self._dial()
+        self.line.is_on(stream)
         async with open_websocket(
             f"ws://{parts.netloc}{parts.path}",
             headers=self._account.sign(url),
-            stream=await self._dial(),
+            stream=stream,
             ping_s=None,
         ) as socket:
             await self.line.connect(socket, dict(relay.attrib), given)

@@ -17,6 +17,7 @@ from bargein.nodes.fakes import MemoryListener
 
 from ._played_carriers import FakeCarrier, PlayedLine, WireName, played_carrier
 from .fake import FakeTwilio
+from .fake_twiml import Dial
 
 PUBLIC_URL = "https://voice.example.com"
 
@@ -34,6 +35,8 @@ class PhoneCall:
     """The caller and the carrier: what was really heard is ``line.heard``."""
     server: Server
     """The server."""
+    dial: Dial
+    """Opens a stream to the server, for ``FakeTwilio.call()`` of further callers."""
 
     @property
     def heard(self) -> str:
@@ -128,4 +131,4 @@ async def open_phone(
         ) as line,
     ):
         await is_open.wait()
-        yield PhoneCall(opened[0], line, server)
+        yield PhoneCall(opened[0], line, server, door.dial)

@@ -128,7 +128,7 @@ async def _ring(app: App, options: argparse.Namespace) -> None:
             await line.over()
             nursery.cancel_scope.cancel(reason="the agent hung up")
         ending = "the agent hung up" if line.close_code else "you hung up"
-        _say(f"[{ending}]" + (f"\n{line.then}" if "<Dial>" in line.then else ""))
+        _say(f"[{ending}]" + (f"\n{line.then}" if "<Dial" in line.then else ""))
 
 
 def _showing_words(app: App) -> App:

@@ -126,3 +126,47 @@ async def test_a_caller_may_come_back_beside_the_limit(autojump_clock):
         await trio.sleep(10.0)
         assert outcomes[0].cause == "busy"
         assert phone.server.metrics.calls_active == 1
+
+
+async def test_webhooks_of_strangers_and_of_the_past_change_nothing(autojump_clock):
+    """Unsigned, of no call, or repeated: they are refused, or told that nothing comes after."""
+    twilio = FakeTwilio(phones={ADA: FakePhone("busy")})
+    asked = []
+    post = twilio.post
+
+    async def noting(dial, url, form):
+        asked.append((dial, url, dict(form)))
+        return await post(dial, url, form)
+
+    twilio.post = noting
+    told, outcomes = [], []
+    async with open_phone(passing_on(told, outcomes), twilio=twilio) as phone:
+        await trio.sleep(10.0)
+        dial, action, form = next(one for one in asked if "DialCallStatus" in one[2])
+        stranger = FakeTwilio(auth_token="another")
+        assert (await stranger.post(dial, action, form))[0] == 403
+        for url in (action, action + "x", action.partition("?")[0] + "?transfer="):
+            for status in ("busy", "completed", "\x00", "no-answer" * 1000):
+                answered, body = await post(dial, url, form | {"DialCallStatus": status})
+                assert (answered, b"<Hangup/>" in body) == (200, True)
+        status_url = action.replace("ended?transfer", "status?dial")
+        assert (await post(dial, status_url, {"CallStatus": "in-progress"}))[0] == 200
+        voice = action.replace("ended?transfer", "voice?dial")
+        assert b"<Hangup/>" in (await post(dial, voice, form))[1]
+        await trio.sleep(1.0)
+        assert not phone.call.ended.is_set()
+        assert phone.line.heard == "I put you through.You are with me again."
+    assert len(outcomes) == 1
+
+
+async def test_another_caller_is_not_the_one_who_is_away(autojump_clock):
+    """Who rings meanwhile has a call of their own, and does not continue that of the other."""
+    twilio = FakeTwilio(phones={ADA: FakePhone("no-answer")})
+    told, outcomes = [], []
+    async with open_phone(passing_on(told, outcomes), twilio=twilio) as phone:
+        await trio.sleep(5.0)
+        assert told == ["dialled"]
+        async with twilio.call(phone.dial, caller="+15550007") as other:
+            await other.quiet()
+            assert other.heard == "I put you through."
+        assert told.count("returned") == 0

@@ -292,3 +292,34 @@ async def test_two_texts_follow_one_another(autojump_clock):
         await phone.quiet()
         assert phone.line.heard.count("sentence number") == 3
         assert squeezed(phone.heard) == squeezed(phone.line.heard)
+
+
+async def test_a_paused_call_hears_music_and_then_the_first_word_that_was_not_heard(autojump_clock):
+    """A pause lets the carrier play; the release silences that, and no word is lost or repeated."""
+
+    async def answer(call):
+        call.say(STORY)
+
+    async with open_phone(answer) as phone:
+        await trio.sleep(3.0)
+        phone.call.handle.pause()
+        await trio.sleep(5.0)
+        assert phone.line.music.endswith(".mp3")
+        heard = phone.line.heard
+        await trio.sleep(30.0)
+        assert phone.line.heard == heard
+        phone.call.handle.resume()
+        await phone.quiet()
+        assert phone.line.music == ""
+        assert squeezed(phone.line.heard) == squeezed(STORY)
+        assert squeezed(phone.heard) == squeezed(STORY)
+
+
+async def test_a_caller_who_is_cut_off_has_not_hung_up(autojump_clock):
+    """A connection that breaks ends the call as ``disconnected``, and counts as such."""
+    async with open_phone(teller) as phone:
+        await trio.sleep(1)
+        await phone.line.cut_off()
+        await phone.call.ended.wait()
+    assert phone.call.end_reason == "disconnected"
+    assert phone.server.metrics.calls["disconnected"] == 1
