@@ -42,6 +42,8 @@ from .nodes.vendors.twilio.fake_stream import FakeStreamCall as FakeStreamCall
 from .nodes.vendors.twilio.fake_stream import FakeStreamCarrier as FakeStreamCarrier
 from .nodes.vendors.twilio.fake_twiml import CarrierRefusedError as CarrierRefusedError
 from .nodes.vendors.twilio.fake_twiml import FakePhone as FakePhone
+from .nodes.vendors.vapi.fake import FakeVapi as FakeVapi
+from .nodes.vendors.vapi.fake import FakeVapiCall as FakeVapiCall
 from .nodes.vendors.vonage.fake import FakeVonage as FakeVonage
 
 __all__ = [
@@ -79,6 +81,8 @@ __all__ = [
     "FakeTranscription",
     "FakeTwilio",
     "FakeTwilioCall",
+    "FakeVapi",
+    "FakeVapiCall",
     "FakeVonage",
     "RealtimeCall",
 ]

@@ -45,6 +45,7 @@ SLOW = {"docs/providers.md": pytest.mark.proof}
 """Pages whose programs put a provider through all its checks."""
 KEYS = {
     "retell.md": ("OPENAI_API_KEY", "BARGEIN_RETELL_SECRET"),
+    "completions.md": ("OPENAI_API_KEY", "TOKEN"),
     "line.md": ("OPENAI_API_KEY", "TOKEN"),
     "media-streams.md": ("TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN", "OPENAI_API_KEY"),
     "telephone.md": ("TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN", "OPENAI_API_KEY"),

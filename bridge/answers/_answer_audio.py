@@ -229,5 +229,5 @@ def _playout(transport: Transport, events: PlayoutEvents, router: Router) -> Pla
     speak: Callable[[int, str, bool, bool], None] | None = getattr(transport, "speak", None)
     if speak is None or transport.audio:
         return Playout(transport, events, router.call_at)
-    silences = getattr(transport, "silences", True)
-    return TextPlayout(speak, transport.clear, events, router.call_at, silences=silences)
+    options = {name: getattr(transport, name) for name in ("silences", "settle_s")}
+    return TextPlayout(speak, transport.clear, events, router.call_at, **options)

@@ -15,6 +15,7 @@ from bargein.routes.logs import get_logger
 
 from .._transport_protocol import Transport
 from ..control._event_subscription import Subscription
+from ..playout._text_playout import SETTLE_S
 
 log = get_logger()
 
@@ -30,6 +31,7 @@ class TransportGuard:
         hold: The same; ``None`` for a player that cannot stand still.
         speak: The same; ``None`` unless the caller's side has a voice for text.
         silences: Whether ``clear()`` silences that voice.
+        settle_s: How long its side may take to tell what was heard of a text that was cut.
         fails: Whether a method raised, and has not worked since.
     """
 
@@ -45,6 +47,7 @@ class TransportGuard:
         speaks: Callable[..., None] | None = getattr(transport, "speak", None)
         self.speak = None if speaks is None else _Guarded(self, "speak", speaks)
         self.silences: bool = getattr(transport, "silences", True)
+        self.settle_s: float = getattr(transport, "settle_s", SETTLE_S)
 
     @property
     def audio(self) -> bool:

@@ -18,7 +18,7 @@ from ..protocol._watch_messages import WatchLevel
 from ..server import Limits
 from ..server._wire_paths import WirePaths
 from ..wires._wire import Wire
-from ..wires.harness import LineWire, RetellWire
+from ..wires.harness import CompletionsWire, LineWire, RetellWire
 from ..wires.native import NativeWire
 from ..wires.telephone import (
     ExotelMedia,
@@ -42,6 +42,7 @@ BUILT_IN: dict[str, Callable[[], Wire]] = {
     ExotelMedia.name: ExotelMedia,
     LineWire.name: LineWire,
     RetellWire.name: RetellWire,
+    CompletionsWire.name: CompletionsWire,
 }
 """The wires that ``--wire`` knows by their names."""
 

@@ -46,6 +46,10 @@ SLACK_S = 1.0
 """How much later than estimated a side that tells nothing has spoken a text, in seconds: its voice
 begins about half a second after the first word arrives."""
 
+LATE_SLACK_S = 5.0
+"""The same for a side that tells late, such as with the caller's next words: those take a few
+seconds, and tell exactly what the clock would guess."""
+
 
 @dataclass(slots=True, eq=False)
 class _SpokenUtterance:
@@ -102,6 +106,7 @@ class TextPlayout:
         "_listener",
         "_numbers",
         "_reports",
+        "_settle_s",
         "_settling",
         "_silences",
         "_speak",
@@ -115,6 +120,7 @@ class TextPlayout:
         call_at: CallAt,
         *,
         silences: bool = True,
+        settle_s: float = SETTLE_S,
     ) -> None:
         """Start with nothing to say.
 
@@ -125,6 +131,7 @@ class TextPlayout:
             call_at: Sets a timer.
             silences: Whether ``clear()`` silences the far side; otherwise it speaks all that it
                 has, unless the caller interrupts it.
+            settle_s: How long it may take to tell what it spoke of a text that was cut.
         """
         self._speak = speak
         self._clear = clear
@@ -133,6 +140,7 @@ class TextPlayout:
         self._lines: list[_SpokenUtterance] = []
         self._settling: list[tuple[_SpokenUtterance, float]] = []
         self._silences = silences
+        self._settle_s = settle_s
         self._reports = False
         self._held = False
         self._numbers = 0
@@ -248,7 +256,7 @@ class TextPlayout:
                 self._hear(line, chars)
                 if not self._silences:  # it may go on with what it has
                     self._settling = [
-                        (each, now_s + SETTLE_S if each is line else until_s)
+                        (each, now_s + self._settle_s if each is line else until_s)
                         for each, until_s in self._settling
                     ]
                 for earlier in settling if line not in settling else ():
@@ -296,7 +304,7 @@ class TextPlayout:
         """Update what the caller has heard."""
         for line, until_s in tuple(self._settling):
             if now_s >= until_s - CLOSE_S:
-                self._settle(line)
+                self._settle_untold(line)
         while self._lines and not self._held and self._is_over(self._lines[0], now_s):
             self._finish(self._lines.pop(0))
         for line in self._lines[:1]:
@@ -318,7 +326,8 @@ class TextPlayout:
             return math.inf
         if self._reports:
             return line.silent_since_s + SILENCE_S
-        return line.utterance.played.ends_at_s + SLACK_S
+        slack_s = SLACK_S if self._settle_s == SETTLE_S else LATE_SLACK_S
+        return line.utterance.played.ends_at_s + slack_s
 
     def _lost_at_s(self, line: _SpokenUtterance) -> float:
         """Return when the far side counts as failed, since it tells nothing of what it has."""
@@ -368,16 +377,17 @@ class TextPlayout:
             now_s = trio.current_time()
             self._lines.remove(line)
             is_with_far_side = line.is_with_far_side
-            if is_with_far_side and not self._reports:
+            is_told_later = is_with_far_side and (self._reports or self._settle_s > SETTLE_S)
+            if is_with_far_side and not is_told_later:
                 self._guess(line, now_s)
             utterance.cut(utterance.played.position_ms(now_s))
             utterance.drop_unsent()
             if is_with_far_side:
                 self._clear(utterance.number, reason)
-            if is_with_far_side and self._reports:
-                self._settling.append((line, now_s + SETTLE_S))
+            if is_told_later:
+                self._settling.append((line, now_s + self._settle_s))
             self._listener.utterance_finished(utterance)
-            if not (is_with_far_side and self._reports):
+            if not is_told_later:
                 self._settle(line)
             self.wake()
 
@@ -387,8 +397,15 @@ class TextPlayout:
         chars = min(int(utterance.played.position_ms(now_s) / MS_PER_CHAR), line.sent)
         words = utterance.hear_to(words_before(utterance.generated, chars), "clock")
         if words.strip():
-            self._mark_started(utterance)
+            if not utterance.finished:
+                self._mark_started(utterance)
             self._listener.words_heard(utterance, words)
+
+    def _settle_untold(self, line: _SpokenUtterance) -> None:
+        """Settle a text of which no more is told, by the clock if nothing ever was."""
+        if not self._reports and not line.utterance.heard_chars:
+            self._guess(line, trio.current_time())
+        self._settle(line)
 
     def _settle(self, line: _SpokenUtterance) -> None:
         self._settling = [each for each in self._settling if each[0] is not line]
@@ -428,4 +445,4 @@ class TextPlayout:
         for utterance in self.utterances:
             self.cut(utterance, reason)
         for line, _ in tuple(self._settling):
-            self._settle(line)
+            self._settle_untold(line)

@@ -17,7 +17,15 @@ from .._call_request import CallRequest, Identity, Refusal, check_conversation
 from ..websocket import HttpRequest
 from ..wires._limits import Limits
 from ..wires._metrics import Metrics
-from ..wires._wire import Identifies, NewCall, RefusalCode, RequestRefusedError, Resumes, Wire
+from ..wires._wire import (
+    Identifies,
+    NewCall,
+    RefusalCode,
+    RequestRefusedError,
+    Resumes,
+    Streams,
+    Wire,
+)
 from ._access import Access, Bearer
 from ._connections_per_address import UNNAMED, Addresses, key_of
 from ._http import HttpGate, call_request, token_of
@@ -149,7 +157,15 @@ class PendingConnection:
             self._admission.addresses.give_back(key_of(self._socket_peer), "silent")
 
     async def answer(self, request: HttpRequest) -> Response | None:
-        """Return the response; ``None`` continues with the WebSocket handshake."""
+        """Return the response; ``None`` continues with the WebSocket handshake, or the stream."""
+        response = await self._decide(request)
+        is_refusal = response is not None and response.status_code >= HTTPStatus.BAD_REQUEST
+        if response is not None and is_refusal and isinstance(self.wire, Streams):
+            with CONTAINED:
+                return self.wire.told_refusal(response)
+        return response
+
+    async def _decide(self, request: HttpRequest) -> Response | None:
         self.asks()
         admission = self._admission
         caller = admission.proxies.trace(self._socket_peer, self._secure, request.headers)

@@ -104,9 +104,11 @@ class HttpGate:
         is_wires = self.wires.wire_of(path) is not None
         if not is_wires and path not in ("/healthz", "/metrics", WATCH_PATH, *self._page):
             return _text(HTTPStatus.NOT_FOUND, "not found")
-        methods = ("GET", "HEAD", "POST") if self.wires.is_webhook(path) else ("GET", "HEAD")
+        methods = ["POST"] if self.wires.is_stream(path) else ["GET", "HEAD"]
+        methods += ["POST"] if self.wires.is_webhook(path) else []
         if request.method not in methods:
-            said = f"only {', '.join(methods[:-1])} and {methods[-1]}"
+            others = ", ".join(methods[:-1])
+            said = f"only {others} and {methods[-1]}" if others else f"only {methods[-1]}"
             response = _text(HTTPStatus.METHOD_NOT_ALLOWED, said)
             response.headers["Allow"] = ", ".join(methods)
             return response

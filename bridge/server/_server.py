@@ -20,7 +20,8 @@ from bargein.routes.error_hints import SuggestsNames
 from bargein.routes.logs import get_logger
 
 from ..events import EventLoopBlocked
-from ..websocket import HttpRequest, accept, check_all
+from ..websocket import HttpRequest, check_all
+from ..websocket._accept import accept_or_stream
 from ..wires._limits import HARD_LIMIT_FACTOR, Limits
 from ..wires._metrics import Metrics
 from ..wires._operators import Operators
@@ -235,11 +236,12 @@ class Server(SuggestsNames):
         if not pending.wait():
             return None  # the caller of this closes it
         try:
-            opened = await accept(
+            opened = await accept_or_stream(
                 stream,
                 pending.answer,
                 finish=self._admission.gate.secure,
                 takes_body=self._admission.gate.wires.takes_body,
+                streams=self._admission.gate.wires.streams,
                 handshake_s=limits.handshake_s,
                 max_size=limits.max_message_bytes * HARD_LIMIT_FACTOR,
                 stall_s=limits.stall_s,

@@ -8,7 +8,7 @@ from typing import final
 from ..validation.arguments import check_has
 from ..websocket import HttpRequest
 from ..wires._operators import WATCH_PATH
-from ..wires._wire import Wire
+from ..wires._wire import Streams, Wire
 
 OWN_PATHS = ("/", "/page/", "/healthz", "/metrics", WATCH_PATH)
 """What no wire may have; ``/page/`` stands for all below it."""
@@ -32,6 +32,7 @@ class WirePaths:
             raise ValueError("open_server(wires=) is empty: nobody could call; leave it out")
         self._wire_of: dict[str, Wire] = {}
         self._webhooks: set[str] = set()
+        self._streams: set[str] = set()
         if not isinstance(wires, Sequence):
             raise TypeError(f"open_server(wires=) is a list of wires, not {wires!r}")
         for wire in wires:
@@ -39,7 +40,9 @@ class WirePaths:
                 raise TypeError(f"open_server(wires=) has wires, such as {wire.__name__}()")
             check_has("open_server(wires=)", wire, "answer session", example="NativeWire()")
             self._webhooks.update(wire.webhooks)
-            for path in (*wire.paths, *wire.webhooks):
+            streams = wire.streams if isinstance(wire, Streams) else ()
+            self._streams.update(streams)
+            for path in (*wire.paths, *wire.webhooks, *streams):
                 self._add(path, wire)
 
     def _add(self, path: str, wire: Wire) -> None:
@@ -66,6 +69,14 @@ class WirePaths:
     def is_webhook(self, path: str) -> bool:
         """Whether a path is answered over HTTP."""
         return self._key(path) in self._webhooks
+
+    def is_stream(self, path: str) -> bool:
+        """Whether a path is answered over HTTP piece by piece."""
+        return self._key(path) in self._streams
+
+    def streams(self, request: HttpRequest) -> bool:
+        """Whether a request is answered piece by piece."""
+        return request.method == "POST" and self.is_stream(request.route)
 
     def takes_body(self, request: HttpRequest) -> bool:
         return request.method == "POST" and self.is_webhook(request.route)

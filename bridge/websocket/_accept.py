@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from http import HTTPStatus
 from typing import final
 from urllib.parse import parse_qs
@@ -29,6 +30,7 @@ from bargein.routes import BargeinError
 
 from ._connection import READ_BYTES, Connection, torn_on_error
 from ._protocol_log import PROTOCOL_LOG
+from ._streamed_answer import StreamedAnswer
 
 MAX_HEAD_BYTES = 16_384
 """The largest head of a request, in bytes; nginx and uvicorn allow 4 x 8 KiB and 64 KiB."""
@@ -128,10 +130,65 @@ async def accept(
         The request and the open connection, which is not running yet; ``None``, with the stream
         closed, if the request got another answer or never arrived.
     """
+    opened = await accept_or_stream(
+        stream,
+        answer,
+        finish=finish,
+        takes_body=takes_body,
+        handshake_s=handshake_s,
+        max_size=max_size,
+        stall_s=stall_s,
+        ping_s=ping_s,
+        close_s=close_s,
+    )
+    if opened is None:
+        return None
+    assert isinstance(opened[1], Connection)  # nothing is streamed
+    return opened[0], opened[1]
+
+
+async def accept_or_stream(
+    stream: trio.abc.Stream,
+    answer: HttpAnswer,
+    *,
+    finish: Finish = lambda request, response: None,
+    takes_body: Callable[[HttpRequest], bool] = lambda request: False,
+    streams: Callable[[HttpRequest], bool] = lambda request: False,
+    handshake_s: float = 10.0,
+    max_size: int | None = 1_048_576,
+    stall_s: float | None = 10.0,
+    ping_s: float | None = 10.0,
+    close_s: float = 2.0,
+) -> tuple[HttpRequest, Connection | StreamedAnswer] | None:
+    """Read a request as ``accept()`` does, and answer it, open a WebSocket or stream an answer.
+
+    Args:
+        stream: See ``accept()``, as for those below.
+        answer: Also lets an answer be streamed, by ``None``.
+        finish: Completes every response, including the head of a streamed one.
+        takes_body: See ``accept()``.
+        streams: Says by its head whether a request is answered piece by piece; its body then has
+            `max_size` at most.  Must not raise.
+        handshake_s: See ``accept()``.
+        max_size: See ``accept()``.
+        stall_s: See ``accept()``.
+        ping_s: See ``accept()``.
+        close_s: See ``accept()``.
+
+    Returns:
+        Like ``accept()``; for a streamed answer, its connection.
+    """
     async with torn_on_error(stream):
         try:
             with trio.move_on_after(handshake_s):
-                request, response, rest = await _exchange(stream, answer, takes_body)
+                most = MAX_BODY_BYTES if max_size is None else max(max_size, MAX_BODY_BYTES)
+                body_limits = (takes_body, streams, most)
+                request, response, rest = await _exchange(stream, answer, body_limits)
+                if response is None:
+                    complete = partial(finish, request)
+                    return request, StreamedAnswer(
+                        stream, request, complete, stall_s=stall_s, close_s=close_s
+                    )
                 finish(request, response)
                 block = response.serialize()
                 if response.status_code == HTTPStatus.SWITCHING_PROTOCOLS:
@@ -155,20 +212,33 @@ async def accept(
     return None
 
 
+BodyLimits = tuple[Callable[[HttpRequest], bool], Callable[[HttpRequest], bool], int]
+"""Whether a body is read, whether its answer comes piece by piece, and how long that one's is."""
+
+
 async def _exchange(
-    stream: trio.abc.Stream, answer: HttpAnswer, takes_body: Callable[[HttpRequest], bool]
-) -> tuple[HttpRequest, Response, bytes]:
-    """Return a request, its response, and the bytes received after it."""
+    stream: trio.abc.Stream, answer: HttpAnswer, limits: BodyLimits
+) -> tuple[HttpRequest, Response | None, bytes]:
+    """Return a request, its response, and the bytes received after it.
+
+    The response is ``None`` for one that comes piece by piece.
+    """
+    takes_body, streams, most = limits
     try:
         head, rest = await read_head(stream)
         request = parse_request(head)
-        if takes_body(request):
-            request, rest = replace(request, body=await _read_body(stream, request, rest)), b""
+        is_streamed = streams(request)
+        if is_streamed or takes_body(request):
+            most = most if is_streamed else MAX_BODY_BYTES
+            body = await _read_body(stream, request, rest, most)
+            request, rest = replace(request, body=body), b""
     except BadHeadError as error:
         nothing = HttpRequest("GET", "/", Headers())
         return nothing, plain_response(error.status, str(error)), b""
     answered = answer(request)
     response = await answered if isinstance(answered, Awaitable) else answered
+    if response is None and is_streamed:
+        return request, None, b""
     if response is None:
         # Its own parser is not used: that of old releases accepts no method but GET.
         handshake = ServerProtocol(logger=PROTOCOL_LOG)
@@ -255,12 +325,15 @@ def _check_framing(headers: Headers) -> None:
         raise BadHeadError(HTTPStatus.BAD_REQUEST, "more than one Host")
 
 
-async def _read_body(stream: trio.abc.Stream, request: HttpRequest, data: bytes) -> bytes:
+async def _read_body(
+    stream: trio.abc.Stream, request: HttpRequest, data: bytes, most: int
+) -> bytes:
     """Read the body of a request, of the length that its head says.
 
     Args:
         stream: Where the rest of it comes from.
         data: What came behind the head.
+        most: How many bytes it may have.
 
     Raises:
         BadHeadError: It has no length, is too large, or its length is not what came.
@@ -272,10 +345,8 @@ async def _read_body(stream: trio.abc.Stream, request: HttpRequest, data: bytes)
     if "Expect" in headers:
         raise BadHeadError(HTTPStatus.EXPECTATION_FAILED, "send the body without Expect")
     length = int(headers["Content-Length"])
-    if length > MAX_BODY_BYTES:
-        raise BadHeadError(
-            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has {MAX_BODY_BYTES} bytes at most"
-        )
+    if length > most:
+        raise BadHeadError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has {most} bytes at most")
     body = bytearray(data)
     now_s = trio.current_time()
     left_s = trio.current_effective_deadline() - now_s

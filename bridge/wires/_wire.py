@@ -328,6 +328,25 @@ class Identifies(Protocol):
         ...
 
 
+@runtime_checkable
+class Streams(Protocol):
+    """A wire whose calls are asked for by HTTP, and answered piece by piece; it says so by having
+    these.
+
+    Its ``answer()`` returns a ``NewCall``, and its session gets a ``StreamedAnswer`` as the
+    connection.  An ASGI host has none.
+    """
+
+    @property
+    def streams(self) -> Sequence[str]:
+        """The paths, for POST."""
+        ...
+
+    def told_refusal(self, response: Response) -> Response:
+        """Return a refusal of the port's as the wire's clients read it."""
+        ...
+
+
 class ResumePlace(Protocol):
     """The place of a connection that has not said yet which call it resumes."""
 

@@ -31,6 +31,7 @@ from ._fault import FaultStage as FaultStage
 from ._memory_stream import MemoryListener as MemoryListener
 from ._memory_stream import MemoryStream as MemoryStream
 from ._memory_stream import memory_stream_pair as memory_stream_pair
+from .platforms import HttpRefusedError as HttpRefusedError
 
 __all__ = [
     "FakeChat",
@@ -40,6 +41,7 @@ __all__ = [
     "FakeVendor",
     "FakeVoice",
     "Fault",
+    "HttpRefusedError",
     "MemoryListener",
     "VoiceRequest",
     "memory_stream_pair",

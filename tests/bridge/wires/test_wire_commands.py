@@ -42,6 +42,7 @@ twilio-media /twilio/ended
 telnyx-media /telnyx/media/
 telnyx-media /telnyx/voice
 telnyx-media /telnyx/ended
+completions /v1/chat/completions
 """
 """Each wire and its paths."""
 

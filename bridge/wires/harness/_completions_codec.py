@@ -1,0 +1,176 @@
+"""Requests and answers of OpenAI's chat completions, as an agent's: no I/O, and no state.
+
+Rule 1. ``read_request()`` never raises: what is wrong is a text for the client.
+Rule 2. A streamed answer is server-sent events in HTTP's chunks, and ends with ``[DONE]``.
+
+Source: OpenAI's reference of chat completions and their streaming; Vapi's page on custom models,
+which adds ``call`` to the body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+from pydantic_core import to_json
+
+from ...validation.foreign_data import read_json
+from ..text._text_events import MAX_TEXT_CHARS
+
+MAX_MESSAGES = 2_000
+"""How many messages of a conversation are read."""
+
+MAX_ID_CHARS = 200
+DONE = b"data: [DONE]\n\n"
+LAST_CHUNK = b"0\r\n\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRequest:
+    """What a platform asks for."""
+
+    user: tuple[str, ...] = field(repr=False)
+    """What the caller has said, a message each."""
+    heard: str = field(repr=False)
+    """What the caller has heard of the agent since the last but one of these."""
+    call: str
+    """The id of the call; empty for a request that belongs to none."""
+    facts: Mapping[str, str] = field(repr=False)
+    """What the platform tells of the call, as the query of a socket would have it."""
+    model: str
+    is_streamed: bool
+    tells_usage: bool
+
+
+def read_request(body: bytes, header: str = "") -> CompletionRequest | str:
+    """Return what a request asks for, or what is wrong with it; never raises.
+
+    Args:
+        body: Its body.
+        header: The id of the call in its headers; empty for none.
+    """
+    try:
+        asked = read_json(body)
+    except (ValueError, RecursionError):
+        return "the body is no JSON"
+    if not isinstance(asked, dict):
+        return "the body is no JSON object"
+    messages = asked.get("messages")
+    if not isinstance(messages, list) or not messages:
+        return "messages is a list of at least one message"
+    if len(messages) > MAX_MESSAGES:
+        return f"messages has at most {MAX_MESSAGES} messages"
+    user: list[str] = []
+    heard: list[str] = []
+    last: list[str] = []
+    for each in messages:
+        if not isinstance(each, dict) or not isinstance(each.get("role"), str):
+            return "each message is an object with a role"
+        text = _text(each.get("content"))
+        if each["role"] == "user" and text.strip():
+            user.append(text)
+            last, heard = heard, []
+        elif each["role"] == "assistant":
+            heard.append(text)
+    options = asked.get("stream_options")
+    call = asked.get("call")
+    model = asked.get("model")
+    return CompletionRequest(
+        tuple(user),
+        " ".join(heard or last),
+        _call_id(asked, header),
+        _facts(call) if isinstance(call, dict) else {},
+        model[:MAX_ID_CHARS] if isinstance(model, str) else "bargein",
+        asked.get("stream") is True,
+        isinstance(options, dict) and options.get("include_usage") is True,
+    )
+
+
+def _text(content: object) -> str:
+    """Return the text of a message, also of one in parts."""
+    if isinstance(content, str):
+        return content[:MAX_TEXT_CHARS]
+    parts = content if isinstance(content, list) else []
+    texts = [part.get("text") for part in parts if isinstance(part, dict)]
+    return "".join(text for text in texts if isinstance(text, str))[:MAX_TEXT_CHARS]
+
+
+def _call_id(asked: Mapping[str, Any], header: str) -> str:
+    call = asked.get("call")
+    found = (header, call.get("id") if isinstance(call, dict) else "", asked.get("user"))
+    return next((one[:MAX_ID_CHARS] for one in found if isinstance(one, str) and one), "")
+
+
+def _facts(call: Mapping[str, Any]) -> dict[str, str]:
+    customer = call.get("customer")
+    number = customer.get("number") if isinstance(customer, dict) else None
+    told = {"call": to_json(call).decode(), "call_id": call.get("id"), "from": number}
+    return {name: value for name, value in told.items() if isinstance(value, str)}
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionAnswer:
+    """Writes one answer."""
+
+    id: str
+    created_s: int
+    model: str
+
+    def piece(self, delta: Mapping[str, Any], finish: str | None = None) -> bytes:
+        """Return a piece of a streamed answer as a chunk."""
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return _event({**self._fields("chat.completion.chunk"), "choices": [choice]})
+
+    def usage(self) -> bytes:
+        """Return the piece that tells the use of tokens, which nobody has counted."""
+        return _event(
+            {**self._fields("chat.completion.chunk"), "choices": [], "usage": dict(NO_USAGE)}
+        )
+
+    def whole(self, text: str) -> bytes:
+        """Return an answer that is not streamed, as JSON."""
+        message = {"role": "assistant", "content": text, "refusal": None}
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+        fields = self._fields("chat.completion")
+        return to_json({**fields, "choices": [choice], "usage": dict(NO_USAGE)})
+
+    def _fields(self, kind: str) -> dict[str, Any]:
+        return {"id": self.id, "object": kind, "created": self.created_s, "model": self.model}
+
+
+NO_USAGE = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+
+
+def done() -> bytes:
+    """Return the end of a streamed answer."""
+    return chunk(DONE) + LAST_CHUNK
+
+
+def _event(fields: Mapping[str, Any]) -> bytes:
+    return chunk(b"data: " + to_json(fields) + b"\n\n")
+
+
+def chunk(data: bytes) -> bytes:
+    """Return bytes as a chunk of HTTP (RFC 9112, section 7.1)."""
+    return f"{len(data):x}\r\n".encode() + data + b"\r\n"
+
+
+_KINDS = {
+    HTTPStatus.UNAUTHORIZED: "authentication_error",
+    HTTPStatus.FORBIDDEN: "permission_error",
+    HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_error",
+}
+
+
+def error(status: int, code: str, text: str) -> bytes:
+    """Return an error as OpenAI's clients read it."""
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    fields = {
+        "message": text,
+        "type": _KINDS.get(HTTPStatus(status), kind),
+        "param": None,
+        "code": code,
+    }
+    return to_json({"error": fields})

@@ -1,0 +1,225 @@
+"""A caller whose platform asks for a chat completion at each turn.
+
+Rule 1. One request is one turn: its last words of the caller are new, its answer ends with the
+agent's.  A request that is gone before its answer is over was interrupted by the caller.
+Rule 2. What was heard is what the next request says the assistant has said.  What no request has
+told goes by the clock, at 15 characters a second.
+Rule 3. What an agent says without a request waits for the next one.
+"""
+
+from __future__ import annotations
+
+import time
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, ClassVar, final
+from uuid import uuid4
+
+import trio
+
+from bargein.routes import Message
+
+from ...events import AgentGenerationComplete, UserStoppedSpeaking
+from ...protocol._outbox import Outbox
+from ...websocket import Data, http_response
+from ...websocket._streamed_answer import StreamedAnswer
+from .._wire import HostedCall
+from ..text._text_events import Ignored, Prompt
+from ..text._text_transport import LONGEST_TURN_S, TextWireTransport
+from ._completions_codec import CompletionAnswer, CompletionRequest, done
+
+if TYPE_CHECKING:
+    from ...call._call import Call
+
+TOLD_BY_S = 60.0
+"""How long after a cut the next request may come, which tells what was heard, in seconds."""
+
+NOTHING_S = 1.0
+"""How long a request without new words waits for the agent's first, in seconds."""
+
+
+@final
+class AnswerWriter:
+    """Writes one answer into the queue of its connection.
+
+    Attributes:
+        is_finished: Whether the answer is complete.
+        has_text: Whether some of it was written.
+    """
+
+    def __init__(
+        self, connection: StreamedAnswer, outbox: Outbox, asked: CompletionRequest
+    ) -> None:
+        """Start with nothing written.
+
+        Args:
+            connection: The request's.
+            outbox: Its queue.
+            asked: The request.
+        """
+        self.is_finished = False
+        self.has_text = False
+        self._connection = connection
+        self._outbox = outbox
+        self._asked = asked
+        self._text = ""
+        self._answer = CompletionAnswer(f"chatcmpl-{uuid4().hex}", int(time.time()), asked.model)
+        if asked.is_streamed:
+            outbox.enqueue(connection.head("text/event-stream; charset=utf-8"))
+            outbox.enqueue(self._answer.piece({"role": "assistant", "content": ""}))
+
+    def write(self, text: str) -> None:
+        """Write text."""
+        if not text or self.is_finished:
+            return
+        self.has_text = True
+        if self._asked.is_streamed:
+            self._outbox.enqueue(self._answer.piece({"content": text}))
+        else:
+            self._text += text
+
+    def finish(self) -> None:
+        """Complete the answer, unless it is."""
+        if self.is_finished:
+            return
+        self.is_finished = True
+        if self._asked.is_streamed:
+            self._outbox.enqueue(self._answer.piece({}, "stop"))
+            if self._asked.tells_usage:
+                self._outbox.enqueue(self._answer.usage())
+            self._outbox.enqueue(done())
+        else:
+            body = self._answer.whole(self._text)
+            response = http_response(HTTPStatus.OK, "application/json", body)
+            self._outbox.enqueue(self._connection.whole(response))
+        self._outbox.close()
+
+
+@final
+class CompletionsTransport(TextWireTransport):
+    """The caller's side of a call by chat completions."""
+
+    silences: ClassVar[bool] = False
+    settle_s: ClassVar[float] = TOLD_BY_S
+
+    def __init__(self, hosted: HostedCall) -> None:
+        """Keep what requests need.
+
+        Args:
+            hosted: The call.
+        """
+        super().__init__(Outbox(), hosted)
+        self.requests = 0
+        self._writer: AnswerWriter | None = None
+        self._user: tuple[str, ...] = ()
+        self._waiting = ""
+        self._is_generating = False
+        self._stale = 0
+        self._is_open = False
+
+    # --- to the caller --------------------------------------------------------------------------
+
+    def send(self, message: Message) -> None:
+        """Note that an answer was generated."""
+        if isinstance(message.event, AgentGenerationComplete):
+            if self._stale:
+                self._stale -= 1  # it is of an answer that nobody waits for
+            else:
+                self._is_generating = False
+                self._finish_when_said()
+        super().send(message)
+
+    def speak(self, utterance: int, text: str, last: bool, interruptible: bool) -> None:
+        """Write text of the answer; see ``SpeaksText``."""
+        self._is_open = not last
+        if self._writer is None:
+            self._waiting += text
+            return
+        self._writer.write(text)
+        self._finish_when_said()
+
+    def _finish_when_said(self) -> None:
+        """Complete the answer once all of it is written."""
+        call, writer = self.hosted.call, self._writer
+        if call is None or writer is None or self._is_generating or self._is_open:
+            return
+        if len(call.answers.playout.utterances) <= 1:
+            self._writer = None
+            writer.finish()
+
+    def clear(self, utterance: int, reason: str) -> None:
+        """Complete the answer: no more of it comes."""
+        self.count_barge_in()
+        self._is_open = False
+        self._waiting = ""
+
+    def end_answer(self) -> None:
+        """Complete the open answer, because the call is over."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.finish()
+
+    # --- from the caller ------------------------------------------------------------------------
+
+    def ask(self, asked: CompletionRequest, writer: AnswerWriter, call: Call) -> None:
+        """Answer a request."""
+        self.requests += 1
+        if self._writer is not None:
+            self.interrupt(self._writer, call)
+        if call.answers.playout.front is not None:
+            self.count_barge_in()
+        call.answers.audio.report_speech("stopped", asked.heard)
+        words = self._new_words(asked)
+        if words and not self.may_say_more():
+            writer.finish()
+            return
+        self._writer = writer
+        if words:
+            self._waiting = ""
+            self.start_turn(call)
+            self._is_generating = True
+            self.publish_words(Prompt(words, final=True), call)
+            self.end_turn(call)
+            call.publish(UserStoppedSpeaking())
+            return
+        waiting, self._waiting = self._waiting, ""
+        writer.write(waiting)
+        if waiting:
+            self._finish_when_said()
+        else:
+            at_s = trio.current_time() + NOTHING_S
+            call.router.call_at((self, "nothing"), at_s, lambda: self._say_nothing(writer))
+
+    def _say_nothing(self, writer: AnswerWriter) -> None:
+        if not writer.has_text and not self._is_generating:
+            if self._writer is writer:
+                self._writer = None
+            writer.finish()
+
+    def interrupt(self, writer: AnswerWriter, call: Call) -> None:
+        """The request of an answer is gone: the caller has interrupted it."""
+        if writer is not self._writer:
+            return
+        self._writer = None
+        self._stale += self._is_generating
+        self._is_generating = False
+        if not writer.is_finished and not call.ended.is_set():
+            self.start_turn(call)
+            self.await_words(call, LONGEST_TURN_S)
+
+    def _new_words(self, asked: CompletionRequest) -> str:
+        """Return what the caller has said since the last request; if nothing, it is asked again
+        for an answer that did not get there."""
+        known, self._user = self._user, asked.user
+        continues = bool(known) and asked.user[: len(known)] == known
+        # The platform may have shortened the conversation, or changed a word of it.
+        new = asked.user[len(known) :] if continues else asked.user[-1:]
+        if not new and self.user_speaks:
+            new = asked.user[-1:]
+        return " ".join(text.strip() for text in new)
+
+    def decode(self, data: Data) -> Ignored:
+        """Return nothing: requests are not messages of a socket."""
+        return Ignored("a message")
+
+    def obey(self, event: Any, call: Call) -> None:
+        """Do nothing; see ``decode()``."""

@@ -1,0 +1,232 @@
+"""Chat completions: an app is the model of a platform that speaks OpenAI's API, such as Vapi."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import final
+
+import trio
+from pydantic_core import from_json
+from websockets.http11 import Response
+
+from ...protocol._outbox import Outbox
+from ...websocket import HttpRequest, http_response
+from ...websocket._streamed_answer import StreamedAnswer
+from .._signals import Signals
+from .._wire import (
+    HostedCall,
+    NewCall,
+    RequestRefusedError,
+    ResumePlace,
+    WireConnection,
+)
+from ..telephone.signatures import header_of
+from ._completions_codec import CompletionRequest, error, read_request
+from ._completions_transport import AnswerWriter, CompletionsTransport
+
+CALL_HEADER = "X-Call-Id"
+PATH = "/v1/chat/completions"
+
+ANSWER_S = 120.0
+"""How long an answer may take, in seconds."""
+
+FORGET_S = 300.0
+"""After how many seconds without a request a call is over: a platform tells no end."""
+
+
+@final
+class CompletionsSession:
+    """A call of several requests."""
+
+    def __init__(
+        self,
+        connection: WireConnection,
+        hosted: HostedCall,
+        asked: CompletionRequest,
+        forget: Callable[[], None],
+    ) -> None:
+        """Keep what the call needs; nothing happens before ``run()``.
+
+        Args:
+            connection: The first request's.
+            hosted: The call, as the port gives it.
+            asked: The first request.
+            forget: Called once the call is over.
+        """
+        self._connection = connection
+        self._hosted = hosted
+        self._asked = asked
+        self._forget = forget
+        self._is_open = trio.Event()
+        self._is_idle = trio.Event()
+        self._served = 0
+        self._transport = CompletionsTransport(hosted)
+
+    def counts(self) -> Mapping[str, object]:
+        """Return what the log line of the call's end shows."""
+        return {"requests": self._transport.requests, "barge_ins": self._transport.barge_ins}
+
+    async def run(self) -> None:
+        """Run the call; return once it is over.
+
+        Cancelling this ends the call, and breaks its requests.
+        """
+        self._hosted.learn(self._asked.facts)
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self.carry, self._connection, self._asked)
+                await self._hosted.run(self._transport, opened=lambda call: self._is_open.set())
+                self._transport.end_answer()
+                self._is_open.set()
+                self._note_idle()
+                with trio.move_on_after(self._hosted.limits.close_s):
+                    await self._is_idle.wait()
+                nursery.cancel_scope.cancel(reason="the call is over")
+        finally:
+            self._forget()
+
+    async def carry(self, connection: WireConnection, asked: CompletionRequest) -> None:
+        """Answer a request.
+
+        Cancelling this breaks it.
+
+        Args:
+            connection: Its connection.
+            asked: The request.
+        """
+        assert isinstance(connection, StreamedAnswer)  # by the port, for paths of ``streams``
+        self._served += 1
+        try:
+            await self._is_open.wait()
+            call = self._hosted.call
+            if call is None or call.ended.is_set():
+                await refuse(connection, HTTPStatus.SERVICE_UNAVAILABLE, "draining", "no call")
+                return
+            outbox = Outbox(
+                max_bytes=self._hosted.limits.max_waiting_bytes,
+                on_broken=lambda: connection.cut("it reads too slowly"),
+            )
+            writer = AnswerWriter(connection, outbox, asked)
+            self._transport.ask(asked, writer, call)
+            with trio.move_on_after(ANSWER_S):
+                await connection.run(outbox, lambda data: None)
+            self._transport.interrupt(writer, call)
+            self._await_next(asked)
+        finally:
+            self._served -= 1
+            self._note_idle()
+
+    def _note_idle(self) -> None:
+        call = self._hosted.call
+        if not self._served and (call is None or call.ended.is_set()):
+            self._is_idle.set()
+
+    def _await_next(self, asked: CompletionRequest) -> None:
+        """End a call of one request, and one whose next request does not come."""
+        call = self._hosted.call
+        if not asked.call:
+            self._hosted.end("hangup")
+        elif call is not None and not call.ended.is_set():
+            at_s = trio.current_time() + FORGET_S
+            call.router.call_at((self, "next"), at_s, lambda: self._hosted.end("silence"))
+
+
+async def refuse(connection: StreamedAnswer, status: HTTPStatus, code: str, text: str) -> None:
+    """Answer a request with an error."""
+    outbox = Outbox()
+    response = http_response(status, "application/json", error(status, code, text))
+    outbox.enqueue(connection.whole(response))
+    outbox.close()
+    await connection.run(outbox, lambda data: None)
+
+
+@final
+class CompletionsWire:
+    """Calls of platforms that ask for chat completions; they hear and speak, and text travels."""
+
+    name = "completions"
+    paths = ()
+    webhooks = ()
+    signals = Signals(carries_audio=False, knows_played=True)
+
+    def __init__(self, path: str = PATH) -> None:
+        """Keep the path.
+
+        Args:
+            path: Where completions are asked for.
+        """
+        self.streams = (path,)
+        self._sessions: dict[tuple[str, str], tuple[str, CompletionsSession]] = {}
+
+    def answer(self, request: HttpRequest) -> NewCall:
+        """Let a request open a call.
+
+        Raises:
+            RequestRefusedError: It is no request for a completion.
+        """
+        asked = _read(request)
+        if isinstance(asked, str):
+            raise RequestRefusedError("bad_message", asked)
+        return NewCall(mode="text")
+
+    def wants_resume(self, request: HttpRequest) -> bool:
+        """Whether a request is of a call that is open, and comes with the same token."""
+        asked = _read(request)
+        return not isinstance(asked, str) and _key(request, asked) in self._sessions
+
+    async def resume(self, connection: WireConnection, place: ResumePlace) -> None:
+        """Answer a request of an open call, until that is done."""
+        assert isinstance(connection, StreamedAnswer)  # by the port, for paths of ``streams``
+        request = connection.request
+        asked = _read(request)
+        assert not isinstance(asked, str)  # by ``wants_resume()``
+        call_id, session = self._sessions.get(_key(request, asked), ("", None))
+        if session is None or place.session_of(call_id) is not session:
+            text = "the call is over; ask again"
+            await refuse(connection, HTTPStatus.SERVICE_UNAVAILABLE, "draining", text)
+            return
+        await session.carry(connection, asked)
+
+    def session(self, connection: WireConnection, call: HostedCall) -> CompletionsSession:
+        """Return the session of a call."""
+        assert isinstance(connection, StreamedAnswer)  # by the port, for paths of ``streams``
+        asked = _read(connection.request)
+        assert not isinstance(asked, str)  # by ``answer()``
+        key = _key(connection.request, asked)
+        session = CompletionsSession(connection, call, asked, lambda: self._drop(key, session))
+        if asked.call:
+            self._sessions[key] = (call.call_id, session)
+        return session
+
+    def _drop(self, key: tuple[str, str], session: CompletionsSession) -> None:
+        if self._sessions.get(key, ("", None))[1] is session:
+            del self._sessions[key]
+
+    @staticmethod
+    def told_refusal(response: Response) -> Response:
+        """Return a refusal of the port's as OpenAI's clients read it."""
+        try:
+            told = from_json(response.body or b"")
+        except ValueError:
+            told = {}
+        known = told if isinstance(told, dict) else {}
+        code, text = known.get("code", "not_allowed"), known.get("message", response.reason_phrase)
+        body = error(response.status_code, code, text)
+        status = HTTPStatus(response.status_code)
+        shaped = http_response(status, "application/json", body)
+        for name in ("Retry-After", "WWW-Authenticate", "Allow"):
+            if name in response.headers:
+                shaped.headers[name] = response.headers[name]
+        return shaped
+
+
+def _read(request: HttpRequest) -> CompletionRequest | str:
+    return read_request(request.body, header_of(request, CALL_HEADER))
+
+
+def _key(request: HttpRequest, asked: CompletionRequest) -> tuple[str, str]:
+    """Return what names a call: who asks, and the platform's id of it."""
+    token = header_of(request, "Authorization") + request.query.get("token", "")
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest(), asked.call

@@ -1,0 +1,1 @@
+"""Vapi: assistants whose custom model is an app."""

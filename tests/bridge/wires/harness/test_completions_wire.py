@@ -1,0 +1,177 @@
+"""Chat completions behind the port: forms of answers and errors, who may ask, and bad peers."""
+
+import json
+
+import pytest
+import trio
+from structlog.testing import capture_logs
+
+from bargein import App
+from bargein.events import AgentResponse
+from bargein.fakes import HttpRefusedError, MemoryListener
+from bargein.harness import CompletionsWire
+from bargein.server import Limits, open_server
+from tests.http_of_platforms import asked_json
+
+TOKEN = "a token of the tests"
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+PATH = "/v1/chat/completions"
+ASK = {"messages": [{"role": "user", "content": "Hello"}], "model": "mine", "user": "call-7"}
+
+
+class Echo:
+    """Says a sentence, in two pieces."""
+
+    async def generate(self, message):
+        yield AgentResponse(content="Good ")
+        await trio.sleep(0.5)
+        yield AgentResponse(content="day.")
+
+
+async def answer(call):
+    """Answers with a sentence."""
+    call.converse(Echo())
+
+
+def served(**options):
+    door = MemoryListener()
+    options = {"token": TOKEN, **options}
+    return door, open_server(App(answer), wires=(CompletionsWire(),), listeners=[door], **options)
+
+
+async def raw(door, body, *, method="POST", path=PATH, headers=BEARER):
+    """Send a request, and return all of its answer."""
+    head = {"Host": "localhost", "Content-Length": str(len(body)), **headers}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
+    got = b""
+    async with await door.dial() as stream:
+        await stream.send_all(f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode() + body)
+        while data := await stream.receive_some(65_536):
+            got += data
+    return got
+
+
+async def test_an_answer_has_openai_s_form(autojump_clock):
+    """Not streamed, it is one object; streamed, events in chunks with the end and the usage."""
+    door, opened = served()
+    async with opened as server:
+        whole = await asked_json(door, "POST", PATH, ASK, BEARER)
+        assert whole["object"] == "chat.completion"
+        assert whole["model"] == "mine"
+        assert whole["choices"][0]["message"] | {"refusal": None} == {
+            "role": "assistant", "content": "Good day.", "refusal": None,
+        }  # fmt: skip
+        asked = {**ASK, "user": "call-8", "stream": True}
+        asked["stream_options"] = {"include_usage": True}
+        head, _, body = (await raw(door, json.dumps(asked).encode())).partition(b"\r\n\r\n")
+        assert b"text/event-stream" in head
+        assert b"Transfer-Encoding: chunked" in head
+        assert b"X-Content-Type-Options: nosniff" in head
+        events = [line[6:] for line in body.split(b"\n") if line.startswith(b"data: ")]
+        assert events.pop() == b"[DONE]"
+        pieces = [json.loads(event) for event in events]
+        assert {one["object"] for one in pieces} == {"chat.completion.chunk"}
+        assert pieces.pop()["usage"]["total_tokens"] == 0
+        texts = [one["choices"][0]["delta"].get("content") for one in pieces]
+        assert texts == ["", "Good ", "day.", None]
+        assert pieces[-1]["choices"][0]["finish_reason"] == "stop"
+        assert body.endswith(b"0\r\n\r\n")
+        assert server.calls == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "method", "headers", "status", "kind"),
+    [
+        (ASK, "POST", {}, 401, "authentication_error"),
+        (ASK, "GET", BEARER, 405, "invalid_request_error"),
+        ({"messages": []}, "POST", BEARER, 400, "invalid_request_error"),
+        ({"messages": [3]}, "POST", BEARER, 400, "invalid_request_error"),
+        ([], "POST", BEARER, 400, "invalid_request_error"),
+        ("[" * 60_000, "POST", BEARER, 400, "invalid_request_error"),
+        (b"\xff\x00", "POST", BEARER, 400, "invalid_request_error"),
+        ("", "POST", BEARER, 400, "invalid_request_error"),
+    ],
+    ids=["stranger", "GET", "none", "wrong", "list", "deep", "bytes", "empty"],
+)
+async def test_a_refusal_has_openai_s_form(body, method, headers, status, kind, autojump_clock):
+    """Whatever is wrong, the error is an object with a message, a type and a code."""
+    data = body if isinstance(body, bytes) else (
+        body.encode() if isinstance(body, str) else json.dumps(body).encode()
+    )  # fmt: skip
+    door, opened = served()
+    async with opened as server:
+        got = await raw(door, b"" if method == "GET" else data, method=method, headers=headers)
+        assert int(got.split()[1]) == status
+        told = got.partition(b"\r\n\r\n")[2]
+        if method != "GET" or told.startswith(b"{"):
+            error = json.loads(told)["error"]
+            assert error["type"] == kind
+            assert error["message"]
+            assert error["code"]
+        assert server.calls == 0
+
+
+async def test_a_call_is_of_whoever_opened_it(autojump_clock):
+    """The same id with another token is another call, and without an id each request is one."""
+    door, opened = served(token=None, insecure=True)
+    async with opened as server:
+        for headers, calls in (({}, 1), ({}, 1), ({"Authorization": "Bearer other"}, 2)):
+            await asked_json(door, "POST", PATH, ASK, headers)
+            assert server.calls == calls
+        await asked_json(door, "POST", PATH, {"messages": ASK["messages"]})
+        await trio.sleep(3)
+        assert server.calls == 2
+        await trio.sleep(400)
+        assert server.calls == 0
+        assert server.metrics.calls["silence"] == 2
+
+
+async def test_limits_hold_for_requests(autojump_clock):
+    """A server that is full refuses new calls by an error with a time, and answers open ones."""
+    door, opened = served(limits=Limits(max_calls=1))
+    async with opened:
+        await asked_json(door, "POST", PATH, ASK, BEARER)
+        with pytest.raises(HttpRefusedError) as refused:
+            await asked_json(door, "POST", PATH, {**ASK, "user": "call-9"}, BEARER)
+        assert refused.value.status == 503
+        assert json.loads(refused.value.body)["error"]["code"] == "server_full"
+        assert (await asked_json(door, "POST", PATH, ASK, BEARER))["choices"]
+        large = {**ASK, "messages": [{"role": "user", "content": "a" * 300_000}]}
+        assert (await raw(door, json.dumps(large).encode())).split()[1] == b"413"
+
+
+async def test_a_peer_that_leaves_or_floods_ends_its_own_answer(autojump_clock):
+    """Half a request, one that leaves in mid-answer and one that sends more harm nobody else."""
+    with capture_logs() as logs:
+        door, opened = served()
+        async with opened as server:
+            body = json.dumps({**ASK, "stream": True}).encode()
+            head = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+            whole = head.encode() + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
+            for sent, more in ((whole[:-5], b""), (whole, b""), (whole, b"x" * 100_000)):
+                stream = await door.dial()
+                with trio.move_on_after(0.3):
+                    await stream.send_all(sent)
+                    await trio.sleep(0.1)
+                    await stream.send_all(more or b"\r\n")
+                    await trio.sleep(1)
+                await stream.aclose()
+            answered = await asked_json(door, "POST", PATH, {**ASK, "user": "call-9"}, BEARER)
+            assert answered["choices"][0]["message"]["content"] == "Good day."
+            assert server.calls == 2
+    assert not [line for line in logs if line["log_level"] in ("error", "critical")]
+
+
+async def test_a_server_that_stops_completes_its_answers(autojump_clock):
+    """Draining ends an open answer in its form, so that the platform says what there is."""
+    door, opened = served()
+    got = []
+
+    async def ask():
+        got.append(await raw(door, json.dumps({**ASK, "stream": True}).encode()))
+
+    async with trio.open_nursery() as nursery, opened:
+        nursery.start_soon(ask)
+        await trio.sleep(0.2)
+    assert b"Good " in got[0]
+    assert got[0].endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n")
