@@ -304,7 +304,7 @@ class TextPlayout:
         """Update what the caller has heard."""
         for line, until_s in tuple(self._settling):
             if now_s >= until_s - CLOSE_S:
-                self._settle_untold(line)
+                self._settle(line, told=False)
         while self._lines and not self._held and self._is_over(self._lines[0], now_s):
             self._finish(self._lines.pop(0))
         for line in self._lines[:1]:
@@ -401,13 +401,10 @@ class TextPlayout:
                 self._mark_started(utterance)
             self._listener.words_heard(utterance, words)
 
-    def _settle_untold(self, line: _SpokenUtterance) -> None:
-        """Settle a text of which no more is told, by the clock if nothing ever was."""
-        if not self._reports and not line.utterance.heard_chars:
+    def _settle(self, line: _SpokenUtterance, *, told: bool = True) -> None:
+        """Let no more count of a text that was cut; the clock counts if nothing ever was told."""
+        if not (told or self._reports or line.utterance.heard_chars):
             self._guess(line, trio.current_time())
-        self._settle(line)
-
-    def _settle(self, line: _SpokenUtterance) -> None:
         self._settling = [each for each in self._settling if each[0] is not line]
         utterance = line.utterance
         if not utterance.settled:
@@ -445,4 +442,4 @@ class TextPlayout:
         for utterance in self.utterances:
             self.cut(utterance, reason)
         for line, _ in tuple(self._settling):
-            self._settle_untold(line)
+            self._settle(line, told=False)

@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from typing import final
-from urllib.parse import parse_qs
 
 import trio
 from websockets.datastructures import Headers
@@ -29,6 +27,7 @@ from websockets.server import ServerProtocol
 from bargein.routes import BargeinError
 
 from ._connection import READ_BYTES, Connection, torn_on_error
+from ._http_request import HttpRequest as HttpRequest
 from ._protocol_log import PROTOCOL_LOG
 from ._streamed_answer import StreamedAnswer
 
@@ -50,33 +49,6 @@ _VALUE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
 """Names, targets and values according to RFC 9110, section 5, and RFC 9112, section 3."""
 
 _LENGTH = re.compile(r"[0-9]{1,19}")
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
-    """A request.
-
-    Its text shows no header, no query and no body, where secrets and names of people are.
-    """
-
-    method: str
-    path: str = field(repr=False)
-    """The path, with its query."""
-    headers: Headers = field(repr=False)
-    body: bytes = field(default=b"", repr=False)
-    """Its body, if that was read."""
-
-    @property
-    def route(self) -> str:
-        """The path, without its query."""
-        return self.path.partition("?")[0]
-
-    @property
-    def query(self) -> dict[str, str]:
-        """The parameters of the query; the first value of a repeated one."""
-        found = parse_qs(self.path.partition("?")[2], keep_blank_values=True)
-        return {name: values[0] for name, values in found.items()}
 
 
 HttpAnswer = Callable[[HttpRequest], Response | Awaitable[Response | None] | None]

@@ -10,16 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import trio
 from websockets.datastructures import Headers
 from websockets.http11 import Response
 
-if TYPE_CHECKING:
-    from ._accept import HttpRequest
-
 from ._connection import ABNORMAL_CLOSE, NO_STATUS, NORMAL_CLOSE, READ_BYTES, Data, Source
+from ._http_request import HttpRequest
 
 MAX_READ_BYTES = 65_536
 """How much a peer may send behind its request: nothing is of use."""
