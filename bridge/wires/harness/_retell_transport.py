@@ -49,6 +49,7 @@ class RetellTransport(TextWireTransport):
     """The caller's side of a call over Retell."""
 
     silences: ClassVar[bool] = False
+    length_factor: ClassVar[int] = HARD_LIMIT_FACTOR  # each message has the whole transcript
 
     def __init__(self, outbox: Outbox, hosted: HostedCall) -> None:
         """Keep what messages need.
@@ -70,11 +71,6 @@ class RetellTransport(TextWireTransport):
         self._user: list[str] = []
         self._is_transferred = False
         outbox.enqueue(codec.config())
-
-    @property
-    def most_bytes(self) -> int:
-        """How long a message may be: each has the whole transcript."""
-        return self.hosted.limits.max_message_bytes * HARD_LIMIT_FACTOR
 
     # --- to the caller --------------------------------------------------------------------------
 

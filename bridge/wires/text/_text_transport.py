@@ -54,6 +54,7 @@ class TextWireTransport:
         audio: False: only text travels, and the far side has the voice.
         sample_rate_hz: Of no audio.
         silences: Whether ``clear()`` silences the far side.
+        length_factor: How many times as long as ``Limits.max_message_bytes`` a message may be.
         barge_ins: How often the caller interrupted, or the far side's voice was silenced.
         ignored: How many messages of the far side meant nothing, by why.
     """
@@ -61,6 +62,7 @@ class TextWireTransport:
     audio: ClassVar[bool] = False
     sample_rate_hz: ClassVar[int] = 8_000
     silences: ClassVar[bool] = True
+    length_factor: ClassVar[int] = 1
 
     def __init__(self, outbox: Outbox, hosted: HostedCall) -> None:
         """Keep what messages need.
@@ -70,6 +72,7 @@ class TextWireTransport:
             hosted: The call.
         """
         limits = hosted.limits
+        self._most_bytes = limits.max_message_bytes * self.length_factor
         self.barge_ins = 0
         self.ignored: dict[str, int] = {}
         self.outbox = outbox
@@ -80,11 +83,6 @@ class TextWireTransport:
         self._early: list[Data] = []
         self._silent = trio.Event()
         self.user_speaks = False
-
-    @property
-    def most_bytes(self) -> int:
-        """How long a message may be."""
-        return self.hosted.limits.max_message_bytes
 
     # --- to the caller --------------------------------------------------------------------------
 
@@ -145,7 +143,7 @@ class TextWireTransport:
         """Apply a message of the far side; never raises."""
         call = self.hosted.call
         if call is None:
-            if len(self._early) < MAX_EARLY and len(data) <= self.most_bytes:
+            if len(self._early) < MAX_EARLY and len(data) <= self._most_bytes:
                 self._early.append(data)
             return
         if call.ended.is_set():
@@ -162,7 +160,7 @@ class TextWireTransport:
             self.hosted.end("failed")
 
     def _decoded(self, data: Data) -> Any:
-        if len(data) > self.most_bytes:
+        if len(data) > self._most_bytes:
             return Ignored("too long")
         if not self._messages.take():
             return Ignored("too many messages")

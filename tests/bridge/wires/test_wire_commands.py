@@ -36,13 +36,13 @@ line /line/ws
 line /line/chats
 line /line/status
 retell /retell/
+completions /v1/chat/completions
 twilio-media /twilio/media/
 twilio-media /twilio/voice
 twilio-media /twilio/ended
 telnyx-media /telnyx/media/
 telnyx-media /telnyx/voice
 telnyx-media /telnyx/ended
-completions /v1/chat/completions
 """
 """Each wire and its paths."""
 
