@@ -1,5 +1,4 @@
-"""What fakes of platforms share that hear and speak: a voice that speaks text word by word on trio's
-clock and can be cut, and requests by HTTP."""
+"""What fakes of platforms share that hear and speak: a voice for text, and requests by HTTP."""
 
 from __future__ import annotations
 
