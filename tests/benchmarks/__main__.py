@@ -30,6 +30,7 @@ from . import (
     records,
     sockets,
     stream,
+    telephone,
     tokens,
     turns,
     vendor_cut,
@@ -59,6 +60,7 @@ LOADS: dict[str, Callable[[Size], list[Row]]] = {
     "vendor_cut": vendor_cut.rows,
     "vendor_memory": vendor_memory.rows,
     "hosted": hosted.rows,
+    "telephone": telephone.rows,
 }
 
 

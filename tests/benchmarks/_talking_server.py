@@ -275,7 +275,8 @@ async def run_process(told: Callable[[int], None], calls: int) -> None:
         told(0)
 
 
-async def _meter(speed: CPUSpeed) -> None:
+async def report_usage(speed: CPUSpeed) -> None:
+    """Print a measurement for each line on standard input."""
     lines = trio.lowlevel.FdStream(0)
     used_s = time.process_time()
     async for _ in lines:
@@ -292,7 +293,7 @@ async def _main(side: str, rest: list[str]) -> None:
     async with trio.open_nursery() as nursery:
         speed = CPUSpeed()
         nursery.start_soon(speed.sample)
-        nursery.start_soon(_meter, speed)
+        nursery.start_soon(report_usage, speed)
         if side == "ours":
             nursery.start_soon(serve_ours, told)
         elif side == "hosted":

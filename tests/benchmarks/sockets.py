@@ -43,7 +43,8 @@ _HANDSHAKE = (
 )
 
 
-def _text(fields: dict[str, object]) -> bytes:
+def masked_text(fields: dict[str, object]) -> bytes:
+    """Return a text frame of a client, with a mask that changes nothing."""
     payload = json.dumps(fields).encode()
     length = (
         bytes([0x80 | len(payload)])
@@ -90,7 +91,7 @@ class _Client:
 
     async def _speak(self, stream: trio.SocketStream, number: int) -> None:
         await trio.sleep(0.5 + random.random() * 3)
-        await stream.send_all(_text({"type": "text", "text": "go"}))
+        await stream.send_all(masked_text({"type": "text", "text": "go"}))
         at_s = began_s = trio.current_time()
         reported_s = pinged_s = at_s
         while True:
@@ -99,13 +100,13 @@ class _Client:
             if at_s >= reported_s + POSITION_EVERY_S and self.heard[number].audio_bytes:
                 reported_s = at_s
                 played_ms = min(1000 * (at_s - began_s), self.heard[number].audio_bytes / 48)
-                data += _text(
+                data += masked_text(
                     {"type": "playback.position", "utterance": 1, "played_ms": played_ms,
                      "queued_ms": 330.123, "underruns": 0, "received": received}
                 )  # fmt: skip
             if at_s >= pinged_s + PING_EVERY_S:
                 pinged_s = at_s
-                data += _text({"type": "ping", "t": at_s, "received": received})
+                data += masked_text({"type": "ping", "t": at_s, "received": received})
             await stream.send_all(data)
             at_s += 0.02
             await trio.sleep_until(at_s)
