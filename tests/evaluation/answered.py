@@ -416,7 +416,9 @@ def measure(arguments: argparse.Namespace) -> int:
             *synthetic(loop, languages),
         ]
         for number, answering in enumerate(calls, start=1):
-            if arguments.tuning and answering.is_held_out:
+            if arguments.half is not None and answering.is_held_out != (
+                arguments.half == "held-out"
+            ):
                 continue
             text.playing = answering
             engines = by_sound if answering.language == "en" else by_text
@@ -427,10 +429,12 @@ def measure(arguments: argparse.Namespace) -> int:
                 kind.add(answering, verdicts)
             print(f"\r{number} of {len(calls)}", end="", file=sys.stderr, flush=True)
     for half, title in ((False, "the half for tuning"), (True, "the held-out half")):
+        if not halves[half].confusion:
+            continue
         print("\n".join(halves[half].lines(title)))
-        if arguments.wrong and not half:
+        if not half:  # nobody tunes on the other one
             print("\n".join(halves[half].wrong))
-    if not arguments.tuning:
+    if recorded.confusion or voices.confusion:
         print("\n".join(recorded.lines("of the held-out half, recordings of Debian's packages")))
         print("\n".join(voices.lines("of the held-out half, synthetic voices")))
     return 0
@@ -445,8 +449,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--answers", type=Path, help="keeps what the models answered")
     parser.add_argument("--language", action="append", choices=sorted(ESPEAK))
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
-    parser.add_argument("--tuning", action="store_true", help="only the half for tuning")
-    parser.add_argument("--wrong", action="store_true", help="list what was wrong in that half")
+    parser.add_argument("--half", choices=("tuning", "held-out"), help="only that one")
     return measure(parser.parse_args(given))
 
 
