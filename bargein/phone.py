@@ -14,6 +14,7 @@ from .bridge.wires.telephone import TwilioRelay as TwilioRelay
 from .bridge.wires.telephone import VonageMedia as VonageMedia
 from .bridge.wires.telephone.carrier import Carrier as Carrier
 from .bridge.wires.telephone.placed_calls import PlacedCall as PlacedCall
+from .nodes.answering._line_hold import LineHold as LineHold
 from .nodes.answering._who_answered import WhoAnswered as WhoAnswered
 from .nodes.services._phone_account import PhoneExtraError as PhoneExtraError
 from .nodes.services._phone_account import PhoneNumberError as PhoneNumberError
@@ -32,6 +33,7 @@ __all__ = [
     "Carrier",
     "Exotel",
     "ExotelMedia",
+    "LineHold",
     "PhoneExtraError",
     "PhoneNumberError",
     "PlacedCall",

@@ -283,9 +283,9 @@ def test_a_private_name_says_what_is_done() -> None:
 
 VOICES_ARE_HELD_IN = re.compile(
     r"bridge/(?:_transport_protocol$|(?:answers|audio|call|client|console|events|playout|protocol"
-    r"|rehearsal|server|testing|transport|wires)/)|nodes/(?:evaluation|user_turns)/"
+    r"|rehearsal|server|testing|transport|wires)/)|nodes/(?:answering|evaluation|user_turns)/"
 )
-"""Where the agent's voice is held, or where somebody reads that it was."""
+"""Where the agent's voice is held, or where somebody reads that it was; or a line is on hold."""
 
 
 def test_only_a_voice_is_held() -> None:

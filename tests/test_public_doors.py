@@ -47,6 +47,7 @@ ends in a slash.  All other tests come in by a door; so do their helpers.
 """
 
 OTHERS = {
+    "evaluation/answered.py": "no test: it plays calls as `bargein eval` does, in virtual time",
     "evaluation/_rooms.py": "no test: it sends calls through a telephone's code",
     "evaluation/_at_places.py": "no test: it plays calls as `bargein eval` does, in virtual time",
     "telephone_fuzzing.py": "no test: it gives the telephone's codecs what nobody should send",

@@ -70,6 +70,7 @@ YOURS = {
     "AnswerEnded": "reads",
     "AnsweredBy": "reads",
     "CallActionFailed": "reads",
+    "CallerOnHold": "reads",
     "CustomReceived": "reads",
     "DTMFInput": "reads",
     "DTMFOutput": "publishes",

@@ -37,6 +37,8 @@ MEANINGS = {
     "answer_withheld": "a provider's content filter broke an answer off",
     "asked_again_for_words": "a model ended an answer without a word, and is asked once more",
     "barge_in": "something cut an answer: who, by which rule, and how much was heard",
+    "caller_is_back": "a voice is back on a line that was on hold, after `lasted_s`",
+    "caller_on_hold": "the caller has put the call on hold: music plays, and the agent is quiet",
     "call_action_failed": "a transfer or a key press failed, and the agent was told",
     "before_call_failed": "the app's `before_call=` of a wire raised, and the call was refused",
     "call_action_hangs": "the transport has not answered a transfer or key presses in time",

@@ -326,7 +326,8 @@ def prompts(sounds: Path, texts: Path, languages: Sequence[str]) -> Iterator[Ans
                 parts = [(name, folder / f"{name}.wav") for name in names.split()]
                 if not all(path.exists() for _, path in parts):
                     continue
-                pcm, words = _silence(BEFORE_S), []
+                pcm = _silence(BEFORE_S)
+                words: list[tuple[float, str]] = []
                 for name, path in parts:
                     begins_s = len(pcm) / 2 / RATE_HZ
                     sound = _sound(path)
