@@ -105,7 +105,7 @@ class HostRequest:
             self._refuse(server, HTTPStatus.FORBIDDEN, LOCAL_ONLY)
             return
         pending = server.pending(self._peer, secure=self._is_encrypted)
-        if not pending.wait():
+        if not await pending.wait():
             text = "too many connections from your address"
             self._refuse(server, HTTPStatus.TOO_MANY_REQUESTS, text)
             return

@@ -15,6 +15,7 @@ import sys
 import webbrowser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from pathlib import Path
 from secrets import token_urlsafe
@@ -41,19 +42,26 @@ from ..server._signed_token import BadSecretError
 from ..validation.public_url import checked_public_url
 from ._command_runner import exit_code
 from ._serve_options import (
+    WorkersError,
     add_access,
     add_connections,
     add_limits,
     add_phone,
     add_wire_option,
     add_wires,
+    add_worker_options,
     load_wires,
+    report_to_parent,
+    run_as_worker,
+    serve_with_workers,
+    start_of_worker,
     tls_context,
 )
 from ._token_command import SECOND_SECRET_VARIABLE, SECRET_VARIABLE, add_token
 
 if TYPE_CHECKING:
     from .._app import App
+    from ..server.workers._worker import WorkerStart
 
 DEFAULT_TARGET = "agent.py"
 """The app of ``serve``, ``talk`` and ``chat`` without a target, in the current folder."""
@@ -84,7 +92,7 @@ def _run_own(arguments: Sequence[str], plugins: dict[str, PluginCommand]) -> int
     if not arguments:
         parser.print_help()
         return 2
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(arguments, argparse.Namespace(arguments=arguments))
     is_named = getattr(options, "target", "") != DEFAULT_TARGET or DEFAULT_TARGET in arguments
     if not is_named and not Path(DEFAULT_TARGET).is_file():
         return _fail(
@@ -128,6 +136,7 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add_access(parser)
     add_limits(parser)
     add_connections(parser)
+    add_worker_options(parser)
     parser.set_defaults(command=_serve)
 
 
@@ -211,9 +220,15 @@ def _serve(options: argparse.Namespace) -> int:
         silence_s=options.silence,
         watch=options.watch,
     )
+    worker = start_of_worker()
+    if options.max_memory is not None and options.workers is None:
+        return _fail("--max-memory needs --workers", code=2)
+    if options.workers is not None and worker is None and not options.restore:
+        return _run_workers(options, limits)
     return _run(
         options,
         lambda server: _say(f"Answering calls on {server.url}"),
+        worker=worker,
         host=options.host,
         token=options.token,
         token_secret=os.environ.get(SECRET_VARIABLE) or None,
@@ -231,6 +246,22 @@ def _serve(options: argparse.Namespace) -> int:
         wires=wires,
         public_url=public_url,
     )
+
+
+def _run_workers(options: argparse.Namespace, limits: Limits) -> int:
+    configure_logs(options.log_level, pii=options.log_pii)
+    try:
+        serve_with_workers(
+            options,
+            options.arguments,
+            limits,
+            lambda url: _say(f"Answering calls on {url} with {options.workers} workers"),
+        )
+    except OSError as error:
+        return _fail(_why_no_address(error, options.host, options.port))
+    except WorkersError as error:
+        return _fail(str(error))
+    return 0
 
 
 def _talk(options: argparse.Namespace) -> int:
@@ -273,21 +304,24 @@ def _run(
     options: argparse.Namespace,
     on_ready: Callable[[Server], None],
     *,
+    worker: WorkerStart | None = None,
     conversation: str | None = None,
     texts: bool = False,
     **served: Unpack[ServerOptions],
 ) -> int:
     host = served.setdefault("host", "127.0.0.1")
     served["port"] = options.port
+    fail = _fail if worker is None else partial(report_to_parent, worker)
     configure_logs(options.log_level, pii=options.log_pii, texts=texts)
     try:
-        _try_address(host, options.port)  # before loading anything, which may take long
+        if worker is None:
+            _try_address(host, options.port)  # before loading anything, which may take long
         app = load_app(options.target)
     except OSError as error:
         return _fail(_why_no_address(error, host, options.port))
     except TargetError as error:
         complain(error.details)
-        return _fail(str(error))
+        return fail(str(error))
     if conversation is not None and app.conversations is None:
         return _fail(
             f"--conversation: {app!r} keeps no conversations; give it App(..., conversations=...)"
@@ -295,18 +329,21 @@ def _run(
     if conversation is not None and not app.callers_name_conversations:
         app.let_callers_name(conversation)
     try:
-        if not _set_number(app, options, served):
+        if not _set_number(app, options, served, worker):
             return 0
-        run(app, on_ready=on_ready, **served)
+        if worker is None:
+            run(app, on_ready=on_ready, **served)
+        else:
+            run_as_worker(app, worker, served)
     except (
         UnguardedError, EmptyTokenError, ShortTokenError, BadSecretError, _UsageError,
     ) as error:  # fmt: skip
-        return _fail(str(error), code=2)
+        return fail(str(error), code=2)
     except ImportError as error:  # an extra is missing; the text names it
-        return _fail(str(error))
+        return fail(str(error))
     except Exception as error:  # noqa: BLE001  # the outermost edge: reported, and logged for debug
         get_logger().debug("server_failed", exc_info=error)
-        return _fail(f"{_described(error)} (--log-level debug shows all lines)")
+        return fail(f"{_described(error)} (--log-level debug shows all lines)")
     return 0
 
 
@@ -314,7 +351,9 @@ class _UsageError(BargeinError):
     """Options that do not go together, or not with the app."""
 
 
-def _set_number(app: App, options: argparse.Namespace, served: ServerOptions) -> bool:
+def _set_number(
+    app: App, options: argparse.Namespace, served: ServerOptions, worker: WorkerStart | None
+) -> bool:
     """Let the number of the options come to this server, or put it back; return whether to serve.
 
     Raises:
@@ -337,23 +376,24 @@ def _set_number(app: App, options: argparse.Namespace, served: ServerOptions) ->
         raise _UsageError(
             "--number needs --public-url, the address by which the carrier reaches us"
         )
-    else:
+    elif worker is None or worker.is_first:
         was = trio.run(app.phone.claim, number, public_url)
         _say(
             f"{number} now calls this agent (voice URL set at {type(app.phone).__name__}; the old "
             f"one was {was or 'empty'}; --restore puts it back)"
         )
-    _keep_strangers_out(app, served)
+    _keep_strangers_out(app, served, worker)
     return True
 
 
-def _keep_strangers_out(app: App, served: ServerOptions) -> None:
+def _keep_strangers_out(app: App, served: ServerOptions, worker: WorkerStart | None) -> None:
     """Give a server of telephone calls a token for everybody else, if nothing keeps them out."""
     guards = served.get("token"), served.get("token_secret"), served.get("insecure"), app.admit
     if served.get("public_url") is None or app.phone is None or any(guards):
         return
-    served["token"] = token = token_urlsafe(24)
-    _say(f"Only the carrier may call from outside; the page needs this token: ?token={token}")
+    served["token"] = token = token_urlsafe(24) if worker is None else worker.token
+    if worker is None or worker.is_first:
+        _say(f"Only the carrier may call from outside; the page needs this token: ?token={token}")
 
 
 def _try_address(host: str, port: int) -> None:

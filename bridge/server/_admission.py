@@ -15,22 +15,14 @@ from bargein.routes.logs import get_logger
 
 from .._call_request import CallRequest, Identity, Refusal, check_conversation
 from ..websocket import HttpRequest
-from ..wires._limits import Limits
 from ..wires._metrics import Metrics
-from ..wires._wire import (
-    Identifies,
-    NewCall,
-    RefusalCode,
-    RequestRefusedError,
-    Resumes,
-    Streams,
-    Wire,
-)
+from ..wires._wire import Identifies, NewCall, RequestRefusedError, Resumes, Streams, Wire
 from ._access import Access, Bearer
-from ._connections_per_address import UNNAMED, Addresses, key_of
+from ._connections_per_address import UNNAMED, key_of
 from ._http import HttpGate, call_request, token_of
 from ._page_files import load_page
 from ._proxies import CallerAddress, TrustedProxies
+from ._sharing import Sharing
 from ._wire_paths import WirePaths
 
 if TYPE_CHECKING:
@@ -54,10 +46,10 @@ class Admission:
     def __init__(
         self,
         app: App,
-        limits: Limits,
         wires: Sequence[Wire],
         metrics: Metrics,
-        room: Callable[[], RefusalCode | None],
+        is_draining: Callable[[], bool],
+        sharing: Sharing,
         *,
         access: Access,
         proxies: TrustedProxies,
@@ -66,7 +58,8 @@ class Admission:
         """Keep what decides, and prepare the page.
 
         Args:
-            room: Returns why no call can be opened now; ``None`` if one can.
+            is_draining: Whether the server takes no calls because it stops.
+            sharing: Knows the room for calls, and the budgets of addresses.
             access: Who may reach the server, under which names, and with which token.
             proxies: Whose headers are believed.
             is_encrypted: Whether this server itself speaks TLS.
@@ -74,7 +67,8 @@ class Admission:
         self._app = app
         self.gate = HttpGate(
             metrics,
-            room,
+            is_draining,
+            sharing,
             access,
             WirePaths(wires),
             page=load_page(app, named=not access.needs_token and app.admit is None),
@@ -82,7 +76,7 @@ class Admission:
         )
         self.access = access
         self.metrics = metrics
-        self.addresses = Addresses(limits, metrics.over_budget)
+        self.sharing = sharing
         self.proxies = proxies
 
     def pending(self, peer: str, *, secure: bool) -> PendingConnection:
@@ -136,25 +130,23 @@ class PendingConnection:
         self._is_counted = not admission.proxies.trusts(peer)
         self._is_silent = False
 
-    def wait(self) -> bool:
+    async def wait(self) -> bool:
         """Count it among the connections without a request, until ``asks()``.
 
         Returns:
             False if too many of its address wait already; then it is not counted.
         """
-        addresses = self._admission.addresses
         if not self._is_counted:
             return True
-        self._is_silent = addresses.has_room(key_of(self._socket_peer), "silent")
-        if self._is_silent:
-            addresses.reserve(key_of(self._socket_peer), "silent")
+        sharing = self._admission.sharing
+        self._is_silent = await sharing.reserve(key_of(self._socket_peer), "silent")
         return self._is_silent
 
     def asks(self) -> None:
         """Stop counting it, because the request has arrived or never will; harmless if repeated."""
         if self._is_silent:
             self._is_silent = False
-            self._admission.addresses.give_back(key_of(self._socket_peer), "silent")
+            self._admission.sharing.give_back(key_of(self._socket_peer), "silent")
 
     async def answer(self, request: HttpRequest) -> Response | None:
         """Return the response; ``None`` continues with the WebSocket handshake, or the stream."""
@@ -173,7 +165,9 @@ class PendingConnection:
         self.wire = admission.gate.wires.wire_of(request.route)
         try:
             known, resumes = _identity_of(self.wire, request), _wants_resume(self.wire, request)
-            response = admission.gate.answer(request, is_known=known is not None, resumes=resumes)
+            response = await admission.gate.answer(
+                request, is_known=known is not None, resumes=resumes
+            )
             if response is not None and response.status_code == HTTPStatus.UNAUTHORIZED:
                 return await self._answer_late(response)
             if response is not None:
@@ -187,7 +181,7 @@ class PendingConnection:
             asked = await self._asked(request, self.wire)
             if isinstance(asked, Response):
                 return asked
-            response = admission.gate.no_room(resumes=resumes)
+            response = await admission.gate.no_room(resumes=resumes)
             if response is not None or resumes:
                 return response  # resuming a call uses up no budget that others could empty
             return await self._admit(request, known) or await self._open(request, asked, caller)
@@ -221,9 +215,9 @@ class PendingConnection:
     async def _answer_webhook(
         self, request: HttpRequest, wire: Wire, known: Identity | None
     ) -> Response:
-        addresses = self._admission.addresses
-        may_ask = addresses.may_knock if known is None else addresses.may_send_signed
-        if not may_ask(self.address):
+        sharing = self._admission.sharing
+        may_ask = sharing.may_knock if known is None else sharing.may_send_signed
+        if not await may_ask(self.address):
             return self._too_many("too many requests from your address")
         answered = await self._asked(request, wire)
         if isinstance(answered, NewCall):
@@ -234,7 +228,7 @@ class PendingConnection:
     async def _admit(self, request: HttpRequest, known: Identity | None) -> Response | None:
         """Find out who it is; return the refusal of one who knocks too often."""
         admission = self._admission
-        if not admission.addresses.may_knock(self.address):
+        if not await admission.sharing.may_knock(self.address):
             return self._too_many("too many connections from your address")
         if known is not None:
             self.bearer = Bearer(Identity(known.user, known.rights | admission.access.rights))
@@ -248,7 +242,7 @@ class PendingConnection:
         self, request: HttpRequest, asked: NewCall, caller: CallerAddress
     ) -> Response | None:
         assert self.bearer is not None  # by _admit()
-        if not self._admission.addresses.has_room(self.address, "calls"):
+        if not await self._admission.sharing.has_room(self.address, "calls"):
             return self._too_many("too many calls from your address")
         wanted = call_request(request, asked, caller.peer, self.bearer, secure=caller.secure)
         verdict = await self._admission.ask_app(wanted)
@@ -259,10 +253,13 @@ class PendingConnection:
 
     async def _answer_late(self, wrong_token: Response) -> Response:
         """Delay the response to a wrong token; a right one is never delayed or refused for it."""
-        with self._admission.addresses.answer_late(self.address) as may_wait:
-            if may_wait:
+        sharing = self._admission.sharing
+        if await sharing.reserve_late(self.address):
+            try:
                 await trio.sleep(WRONG_TOKEN_DELAY_S)
-                return wrong_token
+            finally:
+                sharing.give_back_late(self.address)
+            return wrong_token
         text = "too many wrong tokens from your address"
         return _later(HttpGate.refusal(HTTPStatus.TOO_MANY_REQUESTS, "rate_limited", text))
 

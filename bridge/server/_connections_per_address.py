@@ -110,26 +110,25 @@ class Addresses:
         usage = self._usage(address)
         return usage is None or self._counted(usage.signed.take(), "handshakes")
 
-    @contextmanager
-    def answer_late(self, address: str | None) -> Iterator[bool]:
-        """Count a wrong token as waiting for its answer while the block runs.
+    def reserve_late(self, address: str | None) -> bool:
+        """Count a wrong token as waiting for its answer, until ``give_back_late()``.
 
-        Yields:
+        Returns:
             Whether it may wait; False if too many do already, and then it is not counted.
         """
         address = address or THIS_MACHINE
         may_wait = self._wrong_tokens < ALL_WRONG_TOKENS and self.has_room(address, "failed_tokens")
-        if not may_wait:
+        if may_wait:
+            self._wrong_tokens += 1
+            self.reserve(address, "failed_tokens")
+        else:
             self._over["failed_tokens"] += self._wrong_tokens >= ALL_WRONG_TOKENS
-            yield False
-            return
-        self._wrong_tokens += 1
-        self.reserve(address, "failed_tokens")
-        try:
-            yield True
-        finally:
-            self._wrong_tokens -= 1
-            self.give_back(address, "failed_tokens")
+        return may_wait
+
+    def give_back_late(self, address: str | None) -> None:
+        """Count one less."""
+        self._wrong_tokens -= 1
+        self.give_back(address or THIS_MACHINE, "failed_tokens")
 
     def has_room(self, address: str | None, budget: Reserved) -> bool:
         """Whether an address may reserve one more; counts the refusal if not."""

@@ -23,6 +23,7 @@ from ..wires._wire import NewCall, RefusalCode
 from ._access import Access, Bearer
 from ._origins import OriginCheck, header_of
 from ._page_files import PageFiles
+from ._sharing import Sharing
 from ._wire_paths import WirePaths
 
 CONTENT_POLICY = (
@@ -59,7 +60,8 @@ class HttpGate:
     def __init__(
         self,
         metrics: Metrics,
-        room: Callable[[], RefusalCode | None],
+        is_draining: Callable[[], bool],
+        sharing: Sharing,
         access: Access,
         wires: WirePaths,
         *,
@@ -69,13 +71,15 @@ class HttpGate:
         """Keep what requests are checked against.
 
         Args:
-            room: Returns why no call can be opened now; ``None`` if one can.
+            is_draining: Whether the server takes no calls because it stops.
+            sharing: Knows whether there is room for a call.
             access: Who may reach the server, under which names, and with which token.
             is_encrypted: Whether this server itself speaks TLS.
         """
         self.wires = wires
         self._metrics = metrics
-        self._room = room
+        self._is_draining = is_draining
+        self._sharing = sharing
         self._access = access
         self._origin_check = OriginCheck(access)
         self._is_encrypted = is_encrypted
@@ -92,7 +96,7 @@ class HttpGate:
             if name not in response.headers:
                 response.headers[name] = value
 
-    def answer(
+    async def answer(
         self, request: HttpRequest, *, is_known: bool = False, resumes: bool = False
     ) -> Response | None:
         """Return the response; ``None`` passes the request on to its wire, or to the operators.
@@ -122,7 +126,7 @@ class HttpGate:
             return http_response(HTTPStatus.OK, *self._page[path])
         given = token_of(request)
         if path == "/metrics":
-            return self._show_metrics(given)
+            return await self._show_metrics(given)
         # The call's own token says which call is resumed; a signed one may have expired by now.
         bearer = self._access.identify(given, may_have_expired=resumes)
         if bearer is None and not is_known:
@@ -136,25 +140,28 @@ class HttpGate:
             return self.reject(HTTPStatus.FORBIDDEN, "forbidden", text)
         return None
 
-    def _show_metrics(self, given: str) -> Response:
+    async def _show_metrics(self, given: str) -> Response:
         if not self._access.may_read_metrics(given):
             return self.unauthorized()
-        return http_response(HTTPStatus.OK, CONTENT_TYPE, self._metrics.exposition().encode())
+        numbers = await self._sharing.exposition()
+        return http_response(HTTPStatus.OK, CONTENT_TYPE, numbers.encode())
 
     def _health(self) -> Response:
-        if self._room() == "draining":
+        if self._is_draining():
             return _text(HTTPStatus.SERVICE_UNAVAILABLE, "draining")
         return _text(HTTPStatus.OK, "ok")
 
-    def no_room(self, *, resumes: bool = False) -> Response | None:
+    async def no_room(self, *, resumes: bool = False) -> Response | None:
         """Return the response for a call that there is no room for; ``None`` if there is.
 
         Args:
             resumes: Whether the call is open, and so has its room already.
         """
-        why_not = self._room()
-        if why_not is None or (resumes and why_not != "draining"):
-            return None
+        why_not: RefusalCode = "draining"
+        if not self._is_draining():
+            if resumes or await self._sharing.has_call_room():
+                return None
+            why_not = "server_full"
         response = self.reject(HTTPStatus.SERVICE_UNAVAILABLE, why_not, "no room for a call")
         response.headers["Retry-After"] = "5"
         return response

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import final
 
 import trio
@@ -80,13 +80,17 @@ class PatientListener(trio.abc.Listener[trio.SocketStream]):
     trio's own server does the same, but logs a traceback ten times a second.
     """
 
-    def __init__(self, listener: trio.SocketListener) -> None:
+    def __init__(
+        self, listener: trio.SocketListener, may_accept: Callable[[], Awaitable[None]]
+    ) -> None:
         """Wrap a listener.
 
         Args:
             listener: Accepts the connections; closed with this one.
+            may_accept: Awaited before each connection.
         """
         self._listener = listener
+        self._may_accept = may_accept
         self._logged_at_s = -LOG_EVERY_S
 
     async def accept(self) -> trio.SocketStream:
@@ -96,6 +100,7 @@ class PatientListener(trio.abc.Listener[trio.SocketStream]):
             OSError: It failed for another reason.
         """
         while True:
+            await self._may_accept()
             try:
                 return await self._listener.accept()
             except OSError as error:

@@ -6,7 +6,7 @@ import gc
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import TYPE_CHECKING, Unpack
 
 import trio
@@ -66,11 +66,28 @@ def run(
             "trio.run() with an async function that awaits serve(app)"
         )
 
+    limits = options.get("limits") or Limits()
+    run_until_stopped(lambda: open_server(app, **options), limits.drain_s, on_ready)
+
+
+def run_until_stopped(
+    opened: Callable[[], AbstractAsyncContextManager[Server]],
+    drain_s: float,
+    on_ready: Callable[[Server], None],
+) -> None:
+    """Run a server until a signal stops it; see ``run()``.
+
+    Args:
+        opened: Opens it, on the event loop.
+        drain_s: How many seconds its draining may take.
+        on_ready: Called on the event loop once calls are accepted; must not wait.
+    """
+
     async def main() -> None:
         serving = trio.CancelScope()
-        stopping = _Stopping(serving, (options.get("limits") or Limits()).drain_s)
+        stopping = _Stopping(serving, drain_s)
         with stopping.signals.heard(), serving:
-            async with open_server(app, **options) as server:
+            async with opened() as server:
                 stopping.server = server
                 with _collecting_rarely():
                     on_ready(server)

@@ -26,6 +26,7 @@ from ._listening_sockets import all_loopback, open_listeners
 from ._proxies import TrustedProxies
 from ._server import Server
 from ._server_options import ServerOptions
+from ._sharing import Sharing
 
 if TYPE_CHECKING:
     from .._app import App
@@ -55,6 +56,7 @@ async def open_server(
     limits: Limits | None = None,
     ssl: ssl_module.SSLContext | None = None,
     listeners: Sequence[trio.SocketListener] | None = None,
+    sharing: Sharing | None = None,
 ) -> AsyncIterator[Server]:
     """Serve an app while the block runs; leaving the block drains the server.
 
@@ -92,6 +94,7 @@ async def open_server(
         ssl: Context for TLS; None serves plain HTTP.
         listeners: Sockets to serve instead of `host` and `port`; closed at the end.  None at all if
             another server listens, as in ``bargein.asgi``.
+        sharing: Has the room and the budgets that it shares with others; ``None`` if it is alone.
 
     Raises:
         OSError: The address cannot be listened on; ``errno`` says why.
@@ -145,6 +148,7 @@ async def open_server(
             access=access,
             proxies=proxies,
             ssl=ssl,
+            sharing=sharing,
         )
         with watch_loop(server.metrics.loop_delay.observe, on_block=server.report_block):
             async with open_service_nursery("the server is closed") as nursery:

@@ -14,14 +14,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 import trio
 from structlog.contextvars import bind_contextvars
 from websockets.http11 import Response
+from websockets.protocol import State
+from websockets.server import ServerProtocol
 
 from bargein.routes.error_containment import CONTAINED
 from bargein.routes.error_hints import SuggestsNames
 from bargein.routes.logs import get_logger
 
 from ..events import EventLoopBlocked
-from ..websocket import HttpRequest, check_all
+from ..websocket import Data, HttpRequest, check_all
 from ..websocket._accept import accept_or_stream
+from ..websocket._connection import Connection
+from ..websocket._protocol_log import PROTOCOL_LOG
 from ..wires._limits import HARD_LIMIT_FACTOR, Limits
 from ..wires._metrics import Metrics
 from ..wires._operators import Operators
@@ -32,6 +36,7 @@ from ._call_account import CallAccount, CallNotOpenedError
 from ._connections_per_address import ResumeConnections
 from ._listening_sockets import PatientListener, address_of, peer_of
 from ._proxies import TrustedProxies
+from ._sharing import Alone, ResumedConnection, Sharing
 
 if TYPE_CHECKING:
     from .._app import App
@@ -64,9 +69,14 @@ class _Place:
     metrics: Metrics
     wait: Callable[[], AbstractContextManager[None]]
     session_of: Callable[[str], Session | None]
+    give_away: Callable[[str, Data], Awaitable[bool]]
 
     def count_refusal(self, code: RefusalCode) -> None:
         self.metrics.rejected[code] += 1
+
+    async def hand_over(self, call_id: str, first: Data) -> bool:
+        """Give the connection to the worker that has a call, if another one has it."""
+        return await self.give_away(call_id, first)
 
 
 @final
@@ -118,12 +128,14 @@ class Server(SuggestsNames):
         access: Access,
         proxies: TrustedProxies,
         ssl: ssl_module.SSLContext | None,
+        sharing: Sharing | None,
     ) -> None:
         """Keep what calls need; use ``open_server``."""
         self.metrics = Metrics()
         host, self.port = address_of(listeners)
         self.url = f"http{'s' * (ssl is not None)}://{host}:{self.port}/" if listeners else ""
         self._app = app
+        self._wires = wires
         self._limits = limits
         self._hosted: dict[str, _Hosted] = {}
         self._checked: set[_CheckedConnection] = set()
@@ -136,18 +148,20 @@ class Server(SuggestsNames):
         self._service = trio.CancelScope()
         self._grace = trio.CancelScope()
         self._listening = trio.CancelScope()
+        self._accepting = trio.Event()
+        self._accepting.set()
         self._access = access
+        self._sharing = sharing or Alone(limits, self.metrics)
         self._admission = Admission(
             app,
-            limits,
             wires,
             self.metrics,
-            self.room,
+            lambda: self._draining,
+            self._sharing,
             access=access,
             proxies=proxies,
             is_encrypted=ssl is not None,
         )
-        self._addresses = self._admission.addresses
         self._is_encrypted = ssl is not None
         self._listeners: list[Any] = [
             one if ssl is None else trio.SSLListener(one, ssl, https_compatible=True)
@@ -158,12 +172,6 @@ class Server(SuggestsNames):
     def calls(self) -> int:
         """The open calls, including those whose connection has dropped."""
         return sum(not one.account.is_over for one in self._hosted.values())
-
-    def room(self) -> RefusalCode | None:
-        """Return why no call can be opened now; ``None`` if one can."""
-        if self._draining:
-            return "draining"
-        return "server_full" if self.calls >= self._limits.max_calls else None
 
     def end_calls(self, *, user: str, reason: str = "revoked") -> int:
         """End the calls of a user, and the user's connections to ``/watch``, now.
@@ -201,6 +209,27 @@ class Server(SuggestsNames):
             if call_id in (None, account.call_id):
                 account.publish(event)
 
+    def accept_connections(self, accepts: bool) -> None:
+        """Accept connections, or leave them to whoever listens on the same socket."""
+        if not accepts:
+            self._accepting = trio.Event()
+        else:
+            self._accepting.set()
+
+    async def retire(self) -> None:
+        """Stop listening, and return once the calls are over by themselves.
+
+        Cancelling it is safe.
+        """
+        self._listening.cancel(reason="retired")
+        await self._all_calls_over()
+
+    async def _all_calls_over(self) -> None:
+        # A fresh one: the one before may have been set when no call was open yet.
+        while self._hosted:
+            self._idle = trio.Event()
+            await self._idle.wait()
+
     async def drain(self) -> None:
         """Refuse new calls, end those that are open with reason ``shutdown``, stop listening.
 
@@ -210,10 +239,7 @@ class Server(SuggestsNames):
         self._draining = True
         for account, _, _ in tuple(self._hosted.values()):
             account.end("shutdown")
-        # A fresh one: the one before may have been set when no call was open yet.
-        while self._hosted:
-            self._idle = trio.Event()
-            await self._idle.wait()
+        await self._all_calls_over()
         # Last: until then whoever calls is told that the server is draining.
         self._listening.cancel(reason="drained")
 
@@ -233,7 +259,7 @@ class Server(SuggestsNames):
         """Return the function that serves an admitted connection; its request can then be freed."""
         limits = self._limits
         pending = self.pending(peer_of(stream), secure=self._is_encrypted)
-        if not pending.wait():
+        if not await pending.wait():
             return None  # the caller of this closes it
         try:
             opened = await accept_or_stream(
@@ -283,6 +309,30 @@ class Server(SuggestsNames):
         finally:
             self._checked.remove(checked)
 
+    async def continue_resume(self, stream: trio.abc.Stream, resumed: ResumedConnection) -> None:
+        """Carry a connection that another worker has opened, and whose call this one has.
+
+        Args:
+            stream: What carries it.
+            resumed: What it has said so far.
+        """
+        limits = self._limits
+        protocol = ServerProtocol(
+            state=State.OPEN,
+            max_size=limits.max_message_bytes * HARD_LIMIT_FACTOR,
+            logger=PROTOCOL_LOG,
+        )
+        connection = Connection(
+            stream, protocol, stall_s=limits.stall_s, ping_s=PING_S, close_s=limits.close_s
+        )
+        connection.continue_after(resumed.first)
+        wire = next(one for one in self._wires if one.name == resumed.wire)
+        try:
+            with CONTAINED:
+                await self._resume(wire, resumed.address, connection)
+        except Exception:
+            log.exception("connection_failed")
+
     async def _resume(self, wire: Wire, address: str | None, connection: WireConnection) -> None:
         """Let a wire continue one of its calls on another connection."""
         assert isinstance(wire, Resumes)  # nothing else opens no call
@@ -296,9 +346,16 @@ class Server(SuggestsNames):
             self._checked.add(checked)
             return hosted.session
 
+        async def hand_over(call_id: str, first: Data) -> bool:
+            if not isinstance(connection, Connection):  # another server's socket
+                return False
+            resumed = ResumedConnection(wire.name, call_id, address, first)
+            return await self._sharing.hand_over(connection.stream, resumed)
+
         wait = partial(self._resuming.wait, address)
+        place = _Place(self._limits, self.metrics, wait, session_of, hand_over)
         try:
-            await wire.resume(connection, _Place(self._limits, self.metrics, wait, session_of))
+            await wire.resume(connection, place)
         finally:
             self._checked.discard(checked)
 
@@ -308,17 +365,18 @@ class Server(SuggestsNames):
         self, wire: Wire, request: CallRequest, address: str | None, connection: WireConnection
     ) -> None:
         """Give a connection a call and an account, and end both."""
-        account = self._open_account(request, address)
-        bind_contextvars(call_id=account.call_id)  # never unbound: each connection has its own task
+        call_id = token_hex(8)
+        why_not = await self._reserve_room(call_id, address)
+        account = self._account(request, call_id, why_not)
+        bind_contextvars(call_id=call_id)  # never unbound: each connection has its own task
         checked = _CheckedConnection(connection, self._limits.silence_s, account)
         session: Session | None = None
-        self._addresses.reserve(address, "calls")
         self._checked.add(checked)
         try:
             try:
                 with CONTAINED:
                     session = wire.session(connection, account)
-                    self._hosted[account.call_id] = _Hosted(account, session, wire)
+                    self._hosted[call_id] = _Hosted(account, session, wire)
                     await session.run()
             except Exception:
                 # A fault of the wire; it must not affect other calls.
@@ -329,31 +387,46 @@ class Server(SuggestsNames):
                 # Counted as over before its client may come back for the end: it is no open call
                 # now.
                 account.close(_counts_of(session))
+                if why_not is None:
+                    self._sharing.give_back_call(call_id)
             if isinstance(wire, Resumes):
                 with trio.move_on_after(self._limits.resume_s):
                     # A client whose line was lost may still ask how the call ended.
                     await account.forgotten.wait()
         finally:
-            self._operators.leave(account.call_id)
-            # Only now: while its end can be asked for, the call takes a place of its address.
-            self._addresses.give_back(address, "calls")
-            self._hosted.pop(account.call_id, None)
+            self._operators.leave(call_id)
+            if why_not is None:
+                # Only now: while its end can be asked for, it takes a place of its address.
+                self._sharing.give_back(address, "calls")
+                self._sharing.forget_call(call_id)
+            self._hosted.pop(call_id, None)
             if not self._hosted:
                 self._idle.set()
 
-    def _open_account(self, request: CallRequest, address: str | None) -> CallAccount:
+    async def _reserve_room(self, call_id: str, address: str | None) -> RefusalCode | None:
+        """Return why there is no room for a call: others may have come during its handshake."""
+        if self._draining:
+            return "draining"
+        if not await self._sharing.reserve_call(call_id):
+            return "server_full"
+        if not await self._sharing.reserve(address, "calls"):
+            self._sharing.give_back_call(call_id)
+            self._sharing.forget_call(call_id)
+            return "rate_limited"
+        return None
+
+    def _account(
+        self, request: CallRequest, call_id: str, why_not: RefusalCode | None
+    ) -> CallAccount:
         limits = self._limits
         if "watch" not in request.identity.rights:
             limits = replace(limits, watch="off")
-        why_not = self.room()
-        if why_not is None and not self._addresses.has_room(address, "calls"):
-            why_not = "rate_limited"  # others came during the handshake
         return CallAccount(
             self._app,
             request,
             limits,
             self.metrics,
-            token_hex(8),
+            call_id,
             lasts_s=time_left_s(request.token_expires_s) if self._access.calls_expire else math.inf,
             attend=self._operators.attend,
             refused=None if why_not is None else CallNotOpenedError(why_not, "no room"),
@@ -377,7 +450,10 @@ class Server(SuggestsNames):
         with self._listening:
             await trio.serve_listeners(
                 self._serve_stream,
-                [PatientListener(listener) for listener in self._listeners],
+                [
+                    PatientListener(listener, lambda: self._accepting.wait())
+                    for listener in self._listeners
+                ],
                 handler_nursery=nursery,
                 task_status=task_status,
             )

@@ -203,6 +203,10 @@ class Connection:
             elif now_s - self._pinged_at_s >= self._ping_s:
                 self.cut("silent")
 
+    def continue_after(self, first: Data) -> None:
+        """Let ``first()`` return a message that was read before, in another process."""
+        self._early.append(first)
+
     async def first(self) -> Data | None:
         """Return the next message; call this before ``run()``, which continues after it.
 

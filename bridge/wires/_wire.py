@@ -366,7 +366,19 @@ class ResumePlace(Protocol):
         ...
 
     def session_of(self, call_id: str, /) -> Session | None:
-        """Return the session that the connection continues; ``None`` if the call is forgotten."""
+        """Return the session that the connection continues; ``None`` if the call is not here."""
+        ...
+
+    async def hand_over(self, call_id: str, first: Data, /) -> bool:
+        """Give the connection to the worker that has a call, if another one has it.
+
+        Args:
+            call_id: The call.
+            first: The message that was read, which the other worker reads again.
+
+        Returns:
+            Whether it was given away; it is over then.
+        """
         ...
 
 

@@ -61,6 +61,7 @@ VARIABLES = {
     "BARGEIN_TOKEN_SECRET": "`serve` and `token`: the secret that signs tokens, at least 32 bytes",
     "BARGEIN_SECOND_TOKEN_SECRET": "`serve`: another secret whose tokens are valid, while you "
     "change the first",
+    "BARGEIN_WORKER": "`serve --workers`: what the parent tells a worker; nobody else sets it",
     "BARGEIN_METRICS_TOKEN": "`serve`: a token that opens `/metrics` and nothing else; the same as "
     "`--metrics-token`",
     "BARGEIN_MODELS": "the folder that keeps model weights, in place of `bargein/models` in your "

@@ -13,6 +13,7 @@ MEANINGS = {
     "get 503: read its `exception`",
     "agent_starts_late": "a mounted agent starts with its first request: do what `advice` says",
     "agent_thread_hangs": "a mounted agent did not end in time, and was left alone",
+    "channel_broken": "the parent or a worker of `--workers` does not read, and counts as ended",
     "crossing_failed": "what one connection of a mounted agent asked of the other loop raised; "
     "the others go on: a fault of bargein",
     "agents_not_heard": "these agents answer, but no chain broadcasts for them: see `hint`",
@@ -31,6 +32,7 @@ MEANINGS = {
     "ask for shorter answers",
     "filler_followed_by_nothing": "a caller who was asked to wait got no words, and heard the "
     "apology: the turn had none, or the agent chose to be silent",
+    "parent_gone": "a worker of `--workers` ends, because its parent has ended",
     "question_shortened": "a conversation was too long for its model, and was sent again with its "
     "long results and its beginning left out: use `last_entries=`",
     "mcp_results_are_strict": "this version of the MCP SDK refuses results without content itself",
@@ -88,6 +90,8 @@ MEANINGS = {
     "ear_is_behind": "a streaming ear takes audio more slowly than people speak; some is lost",
     "ear_still_lost": "another try to reach the ear failed",
     "ear_switched": "another ear takes over, because the one before failed",
+    "restart_failed": "SIGHUP: a new worker does not start, as `why` says; the old ones go on",
+    "restart_runs_already": "SIGHUP while the workers are started anew, or stop, does nothing",
     "sound_of_another_format": "a client sends sound at another rate or in another form, "
     "which nobody understands",
     "ear_tells_nothing": "the caller is loud, and the ear reports no words: look at the language "
@@ -207,11 +211,16 @@ MEANINGS = {
     "voice_gave_no_audio": "a voice gave no audio in time; its text is lost",
     "voice_switched": "another voice takes over, because the one before failed",
     "watchdog_failed": "the watch over the event loop failed: report it to us",
+    "worker_ended": "a worker of `--workers` has ended; unless it was to, another is started",
     "worker_failed": "a worker process could not start or died; another one replaces it",
+    "worker_hangs": "a worker of `--workers` did not answer for two seconds, and is killed",
     "worker_late": "a worker process is late, and another one serves those who wait",
     "worker_listener_failed": "what listens to the output of a worker raised",
+    "worker_load": "a worker of `--workers` takes no new calls, or takes some again: `overloaded`",
     "worker_lost": "a worker process died, or was killed; its text is said by another one",
     "worker_ready": "a worker process has loaded its engine",
+    "worker_retires": "SIGHUP: a worker takes no new calls, and ends when its calls are over",
+    "worker_started": "the parent of `--workers` has started a worker",
     "worker_writes": "a line that a worker process wrote",
     "works_again": "something that failed works again; `withheld` failures were only counted",
 }

@@ -10,7 +10,7 @@ from structlog.contextvars import bind_contextvars
 from ...protocol import ErrorMessage, ProtocolViolationError, Resume, decode_client, encode
 from ...protocol._connection_messages import INPUT_RATE_HZ, OUTPUT_RATE_HZ
 from ...protocol._outbox import Outbox
-from ...websocket import HttpRequest
+from ...websocket import Data, HttpRequest
 from ...websocket._connection import POLICY_VIOLATION, TRY_AGAIN_LATER
 from .._signals import Signals
 from .._wire import HostedCall, NewCall, RequestRefusedError, ResumePlace, WireConnection
@@ -59,9 +59,9 @@ class NativeWire:
 
     async def resume(self, connection: WireConnection, place: ResumePlace) -> None:
         """Let a client resume its call on this connection."""
-        said, asked = False, None
+        said, data = False, None
         with place.wait():
-            asked = await _asked(connection)
+            data = await connection.first()
             said = True
         if not said:
             # No error, which would be the end for a client whose first message is late.
@@ -69,7 +69,12 @@ class NativeWire:
                 connection.end_with(TRY_AGAIN_LATER, "your first message is late")
                 await _say_last(connection, place.limits.close_s)
             return
+        asked = _asked(data)
         session = None if asked is None else place.session_of(call_of(asked.token))
+        if asked is not None and data is not None and session is None:
+            is_elsewhere = await place.hand_over(call_of(asked.token), data)
+            if is_elsewhere:
+                return
         if asked is None or not isinstance(session, CallSession) or not session.can_resume(asked):
             place.count_refusal("resume_expired")
             connection.end_with(POLICY_VIOLATION, "resume_expired")
@@ -81,9 +86,8 @@ class NativeWire:
         await session.resume(connection, asked)
 
 
-async def _asked(connection: WireConnection) -> Resume | None:
+def _asked(data: Data | None) -> Resume | None:
     """Return a client's request to resume; ``None`` for another message or none."""
-    data = await connection.first()
     try:
         message = None if data is None else decode_client(data)
     except ProtocolViolationError:

@@ -1,0 +1,170 @@
+"""What several servers behind one port share: room for calls, the budgets of addresses, numbers.
+
+A server alone shares with nobody, which is ``Alone``.  The workers of ``bridge/workers`` ask their
+parent, which keeps an ``Alone`` for all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol, final
+
+import trio
+
+from ..websocket import Data
+from ..wires._limits import Limits
+from ..wires._metrics import Metrics
+from ._connections_per_address import Addresses, Reserved
+
+
+@dataclass(frozen=True, slots=True)
+class ResumedConnection:
+    """A connection that resumes a call of another worker's."""
+
+    wire: str
+    """The name of its wire."""
+    call_id: str
+    address: str | None
+    """As what address it is counted; ``None`` for as none."""
+    first: Data = field(repr=False)
+    """Its first message, which was read already."""
+
+
+class Sharing(Protocol):
+    """What a server asks before it lets somebody in.
+
+    An address is that of ``key_of()``, or ``UNNAMED``; ``None`` has no budget.  Whatever was taken
+    is given back once, also when the task is cancelled; cancelling a question is safe, and what it
+    took by then was not taken.
+    """
+
+    async def has_call_room(self) -> bool:
+        """Whether one more call could be opened now."""
+        ...
+
+    async def reserve_call(self, call_id: str) -> bool:
+        """Count a call as open, until ``give_back_call()``; False if there is no room."""
+        ...
+
+    def give_back_call(self, call_id: str) -> None:
+        """Count a call as over; its client may still come back for its end."""
+
+    def forget_call(self, call_id: str) -> None:
+        """Say that nobody can come back for a call."""
+
+    async def may_knock(self, address: str | None) -> bool:
+        """Whether an address may try to open a WebSocket now; counts the attempt."""
+        ...
+
+    async def may_send_signed(self, address: str | None) -> bool:
+        """Whether an address may send a signed webhook now; counts the attempt."""
+        ...
+
+    async def has_room(self, address: str | None, budget: Reserved) -> bool:
+        """Whether an address could take one more; counts the refusal if not."""
+        ...
+
+    async def reserve(self, address: str | None, budget: Reserved) -> bool:
+        """Count one more of a budget as taken, until ``give_back()``; False if all are taken."""
+        ...
+
+    def give_back(self, address: str | None, budget: Reserved) -> None:
+        """Count one less."""
+
+    async def reserve_late(self, address: str | None) -> bool:
+        """Count a wrong token as waiting for its answer, until ``give_back_late()``.
+
+        Returns:
+            Whether it may wait; False if too many do already, and then it is not counted.
+        """
+        ...
+
+    def give_back_late(self, address: str | None) -> None:
+        """Count one less."""
+
+    async def exposition(self) -> str:
+        """Return the numbers of all, in Prometheus' text format."""
+        ...
+
+    async def hand_over(self, stream: trio.abc.Stream, resumed: ResumedConnection) -> bool:
+        """Give a connection to the worker that has its call; False if none has it.
+
+        Args:
+            stream: What carries it; closed here if the other one has it.
+            resumed: What it has said so far.
+        """
+        ...
+
+
+@final
+class Alone:
+    """The room and the budgets of one server, or of all that ask for them here."""
+
+    def __init__(self, limits: Limits, metrics: Metrics) -> None:
+        """Start with all of it.
+
+        Args:
+            limits: The server's.
+            metrics: Its numbers; refusals are counted there.
+        """
+        self._addresses = Addresses(limits, metrics.over_budget)
+        self._max_calls = limits.max_calls
+        self._metrics = metrics
+        self._open: set[str] = set()
+
+    async def has_call_room(self) -> bool:
+        """Whether one more call could be opened now."""
+        return len(self._open) < self._max_calls
+
+    async def reserve_call(self, call_id: str) -> bool:
+        """Count a call as open; False if there is no room."""
+        if len(self._open) >= self._max_calls:
+            return False
+        self._open.add(call_id)
+        return True
+
+    def give_back_call(self, call_id: str) -> None:
+        """Count a call as over."""
+        self._open.discard(call_id)
+
+    def forget_call(self, call_id: str) -> None:
+        """Do nothing: the server itself knows its calls."""
+
+    async def may_knock(self, address: str | None) -> bool:
+        """Whether an address may try to open a WebSocket now; counts the attempt."""
+        return self._addresses.may_knock(address)
+
+    async def may_send_signed(self, address: str | None) -> bool:
+        """Whether an address may send a signed webhook now; counts the attempt."""
+        return self._addresses.may_send_signed(address)
+
+    async def has_room(self, address: str | None, budget: Reserved) -> bool:
+        """Whether an address could take one more; counts the refusal if not."""
+        return self._addresses.has_room(address, budget)
+
+    async def reserve(self, address: str | None, budget: Reserved) -> bool:
+        """Count one more of a budget as taken; False if all are taken."""
+        if not self._addresses.has_room(address, budget):
+            return False
+        self._addresses.reserve(address, budget)
+        return True
+
+    def give_back(self, address: str | None, budget: Reserved) -> None:
+        """Count one less."""
+        self._addresses.give_back(address, budget)
+
+    async def reserve_late(self, address: str | None) -> bool:
+        """Count a wrong token as waiting for its answer; False if too many do."""
+        return self._addresses.reserve_late(address)
+
+    def give_back_late(self, address: str | None) -> None:
+        """Count one less."""
+        self._addresses.give_back_late(address)
+
+    async def exposition(self) -> str:
+        """Return the numbers of this server."""
+        return self._metrics.exposition()
+
+    async def hand_over(self, stream: trio.abc.Stream, resumed: ResumedConnection) -> bool:
+        """Return False: there is no other worker."""
+        return False

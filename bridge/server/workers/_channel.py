@@ -1,0 +1,214 @@
+"""Messages between the parent and a worker: lines of JSON over a socket of their own, with files.
+
+Rule 1. A question is answered once; whoever gave up waiting undoes what it then turns out to have
+got.
+Rule 2. Both ends are bargein's, of the same start: a line that cannot be read ends the channel.
+"""
+
+from __future__ import annotations
+
+import array
+import os
+import socket
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias, final
+
+import trio
+from pydantic_core import from_json, to_json
+
+from bargein.routes.logs import get_logger
+
+MAX_WAITING_BYTES = 8_000_000
+"""How much may wait for an end that does not read; a busy server's numbers have 10 kB."""
+
+ANSWER_S = 1.0
+"""How many seconds an answer may take; it takes 1 ms unless the other end hangs."""
+
+READ_BYTES = 65_536
+MOST_FILES = 8
+
+ChannelMessage: TypeAlias = Mapping[str, Any]
+
+Told: TypeAlias = Callable[[ChannelMessage, int | None], None]
+"""Takes what the other end tells, with the file that came with it; must neither wait nor raise."""
+
+Asked: TypeAlias = Callable[[ChannelMessage], Awaitable[object]]
+"""Answers what the other end asks, with something that JSON can have."""
+
+log = get_logger()
+
+
+@final
+class _OpenRequest:
+    """A question that waits for its answer."""
+
+    __slots__ = ("answer", "answered", "undo")
+
+    def __init__(self, undo: Callable[[], None]) -> None:
+        self.answer: Any = None
+        self.answered = trio.Event()
+        self.undo = undo
+
+
+@final
+class Channel:
+    """One end of the channel.
+
+    Attributes:
+        over: Set when the other end is gone.
+    """
+
+    def __init__(self, end: socket.socket) -> None:
+        """Talk over a connected stream socket, which this end closes.
+
+        Args:
+            end: One end of a ``socketpair()``.
+        """
+        self.over = trio.Event()
+        self._socket = trio.socket.from_stdlib_socket(end)
+        self._waiting: deque[tuple[bytes, int | None]] = deque()
+        self._waiting_bytes = 0
+        self._wake = trio.Event()
+        self._sent = trio.Event()
+        self._questions: dict[int, _OpenRequest] = {}
+        self._asked = 0
+
+    def send(self, kind: str, file: int | None = None, /, **fields: object) -> None:
+        """Send a message; what the other end does not read for long ends the channel.
+
+        Args:
+            kind: What it is about.
+            file: A descriptor that the other end gets too; closed here once it is sent.
+            fields: What it says.
+        """
+        line = to_json({"kind": kind, "with_file": file is not None, **fields}) + b"\n"
+        self._waiting.append((line, file))
+        self._waiting_bytes += len(line)
+        if self._sent.is_set():
+            self._sent = trio.Event()
+        self._wake.set()
+
+    async def all_sent(self) -> None:
+        """Wait until all messages are sent, or the other end is gone; at most a second."""
+        with trio.move_on_after(ANSWER_S):
+            await self._sent.wait()
+
+    async def ask(
+        self, kind: str, *, undo: Callable[[], None] = lambda: None, **fields: object
+    ) -> Any:
+        """Ask the other end.
+
+        Args:
+            kind: What it is about.
+            undo: Called if the answer, when it comes, is true, and nobody waits for it any more.
+            fields: What is asked.
+
+        Returns:
+            The answer; ``None`` if the other end is gone, or has not answered within a second.
+            Cancelling this is safe.
+        """
+        if self.over.is_set():
+            return None
+        self._asked += 1
+        number, question = self._asked, _OpenRequest(lambda: None)
+        self._questions[number] = question
+        self.send(kind, question=number, **fields)
+        try:
+            with trio.move_on_after(ANSWER_S):
+                await question.answered.wait()
+        finally:
+            if not question.answered.is_set():
+                question.undo = undo
+        return question.answer
+
+    async def run(self, told: Told, asked: Asked) -> None:
+        """Carry messages until the other end is gone.
+
+        Args:
+            told: Takes what it tells.
+            asked: Answers what it asks.
+        """
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._write, nursery.cancel_scope)
+                await self._read(told, asked, nursery)
+                nursery.cancel_scope.cancel(reason="the other end is gone")
+        finally:
+            self.over.set()
+            self._sent.set()
+            for question in self._questions.values():
+                question.answered.set()
+            self._questions.clear()
+            self._socket.close()
+
+    async def _write(self, over: trio.CancelScope) -> None:
+        while self._waiting_bytes <= MAX_WAITING_BYTES:
+            while not self._waiting:
+                self._wake = trio.Event()
+                self._sent.set()
+                await self._wake.wait()
+            line, file = self._waiting.popleft()
+            self._waiting_bytes -= len(line)
+            try:
+                await self._send(line, file)
+            except OSError:
+                break
+        else:
+            log.error("channel_broken", waiting_bytes=self._waiting_bytes)
+        over.cancel(reason="the other end does not read")
+
+    async def _send(self, line: bytes, file: int | None) -> None:
+        view = memoryview(line)
+        if file is not None:
+            files = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file]))]
+            try:
+                view = view[await self._socket.sendmsg([view], files) :]
+            finally:
+                os.close(file)
+        while view:
+            view = view[await self._socket.send(view) :]
+
+    async def _read(self, told: Told, asked: Asked, nursery: trio.Nursery) -> None:
+        rest, files = b"", deque[int]()
+        while True:
+            try:
+                data, ancillary, _, _ = await self._socket.recvmsg(
+                    READ_BYTES, socket.CMSG_SPACE(MOST_FILES * array.array("i").itemsize)
+                )
+            except OSError:
+                return
+            files.extend(_files_in(ancillary))
+            if not data:
+                return
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                message = from_json(line)
+                file = files.popleft() if message["with_file"] else None
+                if message["kind"] == "answer":
+                    self._handle_answer(message)
+                elif "question" in message:
+                    nursery.start_soon(self._answer, message, asked)
+                else:
+                    told(message, file)
+
+    def _handle_answer(self, message: ChannelMessage) -> None:
+        question = self._questions.pop(message["to"], None)
+        if question is None:
+            return
+        question.answer = message["says"]
+        question.answered.set()
+        if question.answer:
+            question.undo()
+
+    async def _answer(self, message: ChannelMessage, asked: Asked) -> None:
+        says = await asked(message)
+        self.send("answer", to=message["question"], says=says)
+
+
+def _files_in(ancillary: list[tuple[int, int, bytes]]) -> array.array[int]:
+    files = array.array("i")
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            files.frombytes(data[: len(data) - len(data) % files.itemsize])
+    return files

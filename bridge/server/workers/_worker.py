@@ -1,0 +1,318 @@
+"""A worker: a server that listens on its parent's socket, and asks it for room.
+
+Rule 1. It ends with its parent: its system ends it, or the end of the channel does.
+Rule 2. What counts for all workers is the parent's; while the parent does not answer, nobody new
+gets in, and calls go on.
+Rule 3. It takes no new calls while it is overloaded: by memory, or by an event loop that is late.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Unpack, final
+
+import trio
+from pydantic import BaseModel, TypeAdapter
+from structlog.contextvars import bind_contextvars
+
+from bargein.routes.logs import get_logger
+from bargein.routes.service_nursery import open_service_nursery
+
+from ...wires._limits import Limits
+from .._connections_per_address import Reserved
+from .._run_server import run_until_stopped
+from .._serve import open_server
+from .._server import Server
+from .._server_options import ServerOptions
+from .._sharing import ResumedConnection
+from ._channel import Channel, ChannelMessage
+
+if TYPE_CHECKING:
+    from ..._app import App
+
+LATE_S = 0.05
+"""Over how many seconds of delay of the event loop a worker takes no new calls: callers hear
+delays from some 0.1 s on."""
+
+LATE_WINDOW_S = 5.0
+"""For how long the loop has to be late on average."""
+
+LOOK_S = 0.1
+"""How often a worker looks at its loop, in seconds."""
+
+log = get_logger()
+
+
+class WorkerStart(BaseModel):
+    """What a worker gets from its parent."""
+
+    number: int
+    """Counts the workers of a parent from 1."""
+    parent: int
+    """The parent's process id."""
+    channel: int
+    """The descriptor of its end of the channel."""
+    listeners: list[int]
+    """The descriptors of the sockets to listen on."""
+    is_first: bool
+    """Whether no worker was started before; it does what is to be done once."""
+    token: str | None = None
+    """The token of a server that would let everybody in."""
+    max_memory_mb: float | None = None
+    """Above how many megabytes it takes no new calls; ``None`` for no limit."""
+
+
+def end_with_parent(parent: int) -> None:
+    """Let the system end this process, by SIGTERM, when its parent is gone; only on Linux.
+
+    Args:
+        parent: The parent's process id.
+    """
+    if sys.platform == "linux":
+        import ctypes
+
+        PR_SET_PDEATHSIG = 1  # prctl(2)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:  # it was gone already
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def run_worker(app: App, start: WorkerStart, **options: Unpack[ServerOptions]) -> None:
+    """Serve an app as a worker, until a signal or the end of the parent; see ``run()``.
+
+    Args:
+        app: Answers the calls.
+        start: What the parent gave.
+        options: Those of ``open_server`` but for its address.
+
+    Raises:
+        Exception: What ``run()`` raises.
+    """
+    end_with_parent(start.parent)
+    bind_contextvars(worker=start.number)
+    limits = options.get("limits") or Limits()
+    run_until_stopped(lambda: _opened(app, start, options), limits.drain_s, lambda server: None)
+
+
+@asynccontextmanager
+async def _opened(app: App, start: WorkerStart, options: ServerOptions) -> AsyncIterator[Server]:
+    listeners = [
+        trio.SocketListener(trio.socket.from_stdlib_socket(socket.socket(fileno=one)))
+        for one in start.listeners
+    ]
+    link = ParentLink(Channel(socket.socket(fileno=start.channel)), start.max_memory_mb)
+    async with open_service_nursery("the worker ends") as nursery:
+        nursery.start_soon(link.run)
+        own = ServerOptions({**options, "listeners": listeners})
+        async with open_server(app, **own, sharing=link) as server:
+            link.offer(server, nursery)
+            yield server
+        await link.say_last()
+
+
+def failed(start: WorkerStart, why: str) -> None:
+    """Tell the parent why this worker could not start.
+
+    Args:
+        start: What the parent gave.
+        why: The text of the error.
+    """
+    line = TypeAdapter(dict[str, Any]).dump_json({"kind": "failed", "with_file": False, "why": why})
+    with suppress(OSError), socket.socket(fileno=os.dup(start.channel)) as end:
+        end.sendall(line + b"\n")
+
+
+@final
+class ParentLink:
+    """A worker's side: what it shares with the others, by asking the parent; see ``Sharing``."""
+
+    def __init__(self, channel: Channel, max_memory_mb: float | None) -> None:
+        """Talk to the parent.
+
+        Args:
+            channel: This end of the channel.
+            max_memory_mb: Above how many megabytes no new calls are taken; ``None`` for no limit.
+        """
+        self._channel = channel
+        self._max_memory_mb = max_memory_mb
+        self._late = deque[float](maxlen=round(LATE_WINDOW_S / LOOK_S))
+        self._server: Server | None = None
+        self._nursery: trio.Nursery | None = None
+
+    # --- the worker's life ----------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Carry messages until the parent is gone; then ask this process to stop."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._watch_loop)
+            await self._channel.run(self._handle, self._asked)
+            nursery.cancel_scope.cancel(reason="the parent is gone")
+        log.warning("parent_gone")
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def offer(self, server: Server, nursery: trio.Nursery) -> None:
+        """Say that calls are accepted.
+
+        Args:
+            server: Accepts them.
+            nursery: Runs what the parent asks for.
+        """
+        self._server, self._nursery = server, nursery
+        self._channel.send("ready")
+
+    async def say_last(self) -> None:
+        """Tell the last numbers, before this worker ends."""
+        self._channel.send("numbers", numbers=self._numbers())
+        with trio.CancelScope(shield=True):  # bounded by all_sent()
+            await self._channel.all_sent()
+
+    async def _watch_loop(self) -> None:
+        while True:
+            due_s = trio.current_time() + LOOK_S
+            await trio.sleep_until(due_s)
+            self._late.append(trio.current_time() - due_s)
+
+    @property
+    def _is_overloaded(self) -> bool:
+        is_full = len(self._late) == self._late.maxlen
+        if is_full and sum(self._late) / len(self._late) >= LATE_S:
+            return True
+        return self._max_memory_mb is not None and memory_mb() > self._max_memory_mb
+
+    def _numbers(self) -> str:
+        return "" if self._server is None else self._server.metrics.exposition()
+
+    def _handle(self, message: ChannelMessage, file: int | None) -> None:
+        server, nursery = self._server, self._nursery
+        match message["kind"]:
+            case "ping":
+                self._channel.send(
+                    "pong", is_overloaded=self._is_overloaded, numbers=self._numbers()
+                )
+            case "accept" if server is not None:
+                server.accept_connections(message["on"])
+            case "retire" if server is not None and nursery is not None:
+                nursery.start_soon(self._retire, server)
+            case "resumed" if file is not None:
+                if server is None or nursery is None:
+                    os.close(file)
+                    return
+                stream = trio.SocketStream(
+                    trio.socket.from_stdlib_socket(socket.socket(fileno=file))
+                )
+                resumed = ResumedConnection(**message["resumed"])
+                nursery.start_soon(server.continue_resume, stream, resumed)
+
+    async def _asked(self, message: ChannelMessage) -> str:
+        return self._numbers()
+
+    async def _retire(self, server: Server) -> None:
+        log.info("worker_retires", calls=server.calls)
+        await server.retire()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    # --- what is shared -------------------------------------------------------------------------
+
+    async def has_call_room(self) -> bool:
+        """Whether one more call could be opened now."""
+        return not self._is_overloaded and bool(await self._channel.ask("has_call_room"))
+
+    async def reserve_call(self, call_id: str) -> bool:
+        """Count a call as open; False if there is no room."""
+
+        def undo() -> None:
+            self.give_back_call(call_id)
+            self.forget_call(call_id)
+
+        return bool(await self._channel.ask("reserve_call", undo=undo, call_id=call_id))
+
+    def give_back_call(self, call_id: str) -> None:
+        """Count a call as over."""
+        self._channel.send("give_back_call", call_id=call_id)
+
+    def forget_call(self, call_id: str) -> None:
+        """Say that nobody can come back for a call."""
+        self._channel.send("forget_call", call_id=call_id)
+
+    async def may_knock(self, address: str | None) -> bool:
+        """Whether an address may try to open a WebSocket now; counts the attempt."""
+        return address is None or bool(await self._channel.ask("may_knock", address=address))
+
+    async def may_send_signed(self, address: str | None) -> bool:
+        """Whether an address may send a signed webhook now; counts the attempt."""
+        return address is None or bool(await self._channel.ask("may_send_signed", address=address))
+
+    async def has_room(self, address: str | None, budget: Reserved) -> bool:
+        """Whether an address could take one more; counts the refusal if not."""
+        if address is None:
+            return True
+        return bool(await self._channel.ask("has_room", address=address, budget=budget))
+
+    async def reserve(self, address: str | None, budget: Reserved) -> bool:
+        """Count one more of a budget as taken; False if all are taken."""
+        if address is None:
+            return True
+        undo = partial(self.give_back, address, budget)
+        return bool(await self._channel.ask("reserve", undo=undo, address=address, budget=budget))
+
+    def give_back(self, address: str | None, budget: Reserved) -> None:
+        """Count one less."""
+        if address is not None:
+            self._channel.send("give_back", address=address, budget=budget)
+
+    async def reserve_late(self, address: str | None) -> bool:
+        """Count a wrong token as waiting for its answer; False if too many do."""
+        undo = partial(self.give_back_late, address)
+        return bool(await self._channel.ask("reserve_late", undo=undo, address=address))
+
+    def give_back_late(self, address: str | None) -> None:
+        """Count one less."""
+        self._channel.send("give_back_late", address=address)
+
+    async def exposition(self) -> str:
+        """Return the numbers of all workers."""
+        return str(await self._channel.ask("numbers") or "")
+
+    async def hand_over(self, stream: trio.abc.Stream, resumed: ResumedConnection) -> bool:
+        """Give a connection to the worker that has its call; False if none has it."""
+        if not await self._channel.ask("has_call", call_id=resumed.call_id):
+            return False
+        if isinstance(stream, trio.SocketStream):
+            self._give_away(os.dup(stream.socket.fileno()), resumed)
+            await stream.aclose()
+            return True
+        ours, theirs = socket.socketpair()
+        self._give_away(theirs.detach(), resumed)
+        inner = trio.SocketStream(trio.socket.from_stdlib_socket(ours))
+        async with inner, trio.open_nursery() as nursery:  # TLS is spoken here
+            nursery.start_soon(_pump, stream, inner, nursery.cancel_scope)
+            await _pump(inner, stream, nursery.cancel_scope)
+        return True
+
+    def _give_away(self, file: int, resumed: ResumedConnection) -> None:
+        fields = {name: getattr(resumed, name) for name in ResumedConnection.__slots__}
+        self._channel.send("resumed", file, resumed=fields)
+
+
+async def _pump(
+    source: trio.abc.ReceiveStream, target: trio.abc.Stream, both: trio.CancelScope
+) -> None:
+    with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+        async for data in source:
+            await target.send_all(data)
+    both.cancel(reason="one side is over")
+
+
+def memory_mb() -> float:
+    """Return how many megabytes of memory this process has; 0 where nobody tells."""
+    with suppress(OSError), open("/proc/self/statm", encoding="ascii") as file:
+        pages = int(file.read().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+    return 0.0

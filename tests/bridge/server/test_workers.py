@@ -1,0 +1,416 @@
+"""``serve --workers``: several processes behind one port, tried with real ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import pytest
+import trio
+
+from bargein.client import Transcript, open_caller
+from tests.bridge.stopping import HANDSHAKE, PATIENCE_S, call, port_of, program
+
+pytestmark = [
+    pytest.mark.proof,
+    pytest.mark.skipif(sys.platform == "win32", reason="sockets that processes inherit"),
+]
+
+AGENT = """
+import os, time
+import trio
+from bargein import App
+from bargein.events import AgentResponse, UserTranscriptionReceived
+
+VERSION = "one"
+
+
+async def answer(call):
+    agent = call.bridge(name="echo")
+
+    async def reply(message):
+        text = message.event.content
+        if text == "hang":
+            time.sleep(1000)
+        if text == "die":
+            os.abort()
+        yield AgentResponse(content=f"{text} {VERSION} {os.getpid()}")
+
+    agent.on(UserTranscriptionReceived).stream(reply).broadcast()
+
+
+app = App(answer)
+"""
+
+
+KEEPS_ON = """
+
+async def keeps_on(call):
+    open("began", "w").close()
+    with trio.CancelScope(shield=True):
+        await trio.sleep_forever()
+
+
+app = App(keeps_on)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with an agent that answers with its process id."""
+    (tmp_path / "agent.py").write_text(AGENT)
+    return tmp_path
+
+
+@contextmanager
+def served(folder, *options, workers=2):
+    """Serve with several workers; yields the program and its port.
+
+    A worker that has its share of calls leaves others to the other one.
+    """
+    options = options or ("--max-calls", "60")
+    with program(folder, "serve", "--port", "0", "--workers", str(workers), *options) as server:
+        server.until("Answering calls")
+        server.until(lambda: server.text.count('"server_started"') == workers)
+        yield server, port_of(server.text)
+
+
+def pids(server):
+    """The process ids of the workers, in the order of their start."""
+    return [int(one) for one in re.findall(r'"pid": (\d+)', server.text)]
+
+
+@asynccontextmanager
+async def caller_of(port, **options):
+    """A caller who types."""
+    async with open_caller(f"ws://127.0.0.1:{port}/ws", mode="text", **options) as caller:
+        yield caller
+
+
+async def said_to(caller, text):
+    """Say something, and return the words of the answer."""
+    with trio.fail_after(PATIENCE_S):
+        caller.write(text)
+        message = await caller.wait_for(
+            Transcript, lambda m: m.role == "agent" and m.final and m.text.startswith(text)
+        )
+    return message.message.text.split()
+
+
+def number(port, name):
+    """The value of a metric; 0 if it is not there."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE_S) as answer:
+        text = answer.read().decode()
+    found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
+    return float(found[1]) if found else 0.0
+
+
+def status_of(port, path="/ws?mode=text", **headers):
+    """The status with which a handshake is answered, and its Retry-After."""
+    lines = HANDSHAKE.replace("/ws?mode=text", path).removesuffix("\r\n")
+    lines += "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as line:
+        line.sendall(f"{lines}\r\n".encode())
+        head = line.recv(65_536).decode(errors="replace")
+    retry = re.search(r"Retry-After: (\d+)", head)
+    return int(head.split()[1]), int(retry[1]) if retry else None
+
+
+def has_call(line):
+    """Whether a line that asked for a call has got one; others are told in either way why not."""
+    said = line.recv(65_536)
+    while b" 101 " in said[:16] and said.count(b"}") < 2 and b"error" not in said:
+        said += line.recv(65_536)
+    return b" 101 " in said[:16] and b'"error"' not in said
+
+
+async def until(holds):
+    """Wait until something holds."""
+    with trio.fail_after(PATIENCE_S):
+        while not holds():  # noqa: ASYNC110  # of other processes
+            await trio.sleep(0.05)
+
+
+async def spread_callers(port, nursery):
+    """Open calls until each of two workers has one; return them by process id."""
+    found: dict[int, list] = {}
+    while len(found) < 2:
+        caller = await nursery.start(_hold, port)
+        pid = int((await said_to(caller, "who"))[-1])
+        found.setdefault(pid, []).append(caller)
+    return found
+
+
+async def _hold(port, task_status):
+    async with caller_of(port) as caller:
+        task_status.started(caller)
+        await trio.sleep_forever()
+
+
+def run(main):
+    """Run a test's callers in real time."""
+    trio.run(main)
+
+
+def test_calls_are_answered_by_all_and_counted_for_all(folder):
+    """Calls spread over the workers, and one address tells the numbers of all."""
+    with served(folder) as (_, port):
+
+        async def main():
+            async with trio.open_nursery() as nursery:
+                by_pid = await spread_callers(port, nursery)
+                count = sum(map(len, by_pid.values()))
+                for _ in range(4):  # whoever answers, it is the same for all
+                    active = await trio.to_thread.run_sync(number, port, "bargein_calls_active")
+                    assert active == count
+                nursery.cancel_scope.cancel()
+            await until(lambda: number(port, 'bargein_calls_total{reason="hangup"}') == count)
+
+        run(main)
+
+
+def test_the_calls_of_all_workers_are_limited(folder):
+    """As many calls as ``--max-calls`` says are opened, wherever they are, and no more."""
+    with served(folder, "--max-calls", "3") as (_, port):
+        lines = [call(port) for _ in range(12)]
+        kept = [line for line in lines if has_call(line)]
+        assert len(kept) == 3
+        assert status_of(port) == (503, 5)
+        kept[0].close()
+        until_s = time.monotonic() + PATIENCE_S
+        while status_of(port)[0] != 101:
+            assert time.monotonic() < until_s
+            time.sleep(0.5)
+        for line in lines:
+            line.close()
+
+
+def test_an_address_has_one_budget_for_all_workers(folder):
+    """The calls and the wrong tokens of an address count wherever they arrive."""
+    options = (
+        *("--trust-proxy", "127.0.0.1", "--token", "a-token-of-thirty-two-characters"),
+        *("--calls-per-address", "2"),
+    )
+    with served(folder, *options) as (_, port):
+        right = {
+            "X_Forwarded_For": "203.0.113.7",
+            "Authorization": "Bearer a-token-of-thirty-two-characters",
+        }
+        text = HANDSHAKE.removesuffix("\r\n") + "".join(
+            f"{name.replace('_', '-')}: {value}\r\n" for name, value in right.items()
+        )
+        lines = []
+        for _ in range(6):
+            line = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+            line.sendall(f"{text}\r\n".encode())
+            lines.append(line)
+        assert sum(map(has_call, lines)) == 2
+        for line in lines:
+            line.close()
+
+
+@pytest.mark.parametrize("way", ["killed", "aborts", "hangs", "stopped"])
+def test_a_worker_that_ends_or_hangs_is_replaced(folder, way):
+    """The port answers all the while, the calls of the others go on, and no number falls."""
+    with served(folder) as (server, port):
+
+        async def main():
+            async with trio.open_nursery() as nursery:
+                by_pid = await spread_callers(port, nursery)
+                victim, *_ = by_pid
+                other = next(pid for pid in by_pid if pid != victim)
+                frames = number(port, 'bargein_answers_total{outcome="completed"}')
+                match way:
+                    case "killed":
+                        os.kill(victim, signal.SIGKILL)
+                    case "stopped":
+                        os.kill(victim, signal.SIGSTOP)
+                    case "aborts":
+                        by_pid[victim][0].write("die")
+                    case "hangs":
+                        by_pid[victim][0].write("hang")
+                await until(lambda: not _is_there(victim))
+                for caller in by_pid[other]:
+                    assert await said_to(caller, "still") == ["still", "one", str(other)]
+                async with caller_of(port) as caller:
+                    assert (await said_to(caller, "new"))[0] == "new"
+                assert number(port, 'bargein_answers_total{outcome="completed"}') >= frames
+                assert number(port, "bargein_calls_active") == len(by_pid[other])
+                nursery.cancel_scope.cancel()
+
+        run(main)
+        server.until(lambda: server.text.count('"server_started"') == 3)
+
+
+def _is_there(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.parametrize("number_of_signal", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_end_with_their_parent(folder, number_of_signal):
+    """However the parent ends, no worker answers afterwards."""
+    with served(folder) as (server, port):
+        line = call(port)
+        workers = pids(server)
+        server.ask(number_of_signal)
+        code = server.process.wait(PATIENCE_S)
+        assert code == (0 if number_of_signal is signal.SIGTERM else -signal.SIGKILL)
+        until_s = time.monotonic() + PATIENCE_S
+        while any(map(_is_there, workers)):
+            assert time.monotonic() < until_s
+            time.sleep(0.1)
+        line.close()
+        with pytest.raises(OSError, match="refused"):
+            call(port)
+
+
+def test_a_second_signal_ends_all_at_once(folder):
+    """A worker whose call does not end is closed by force."""
+    (folder / "agent.py").write_text(AGENT + KEEPS_ON)
+    with served(folder) as (server, port):
+        line = call(port)
+        server.until(lambda: (folder / "began").exists())
+        began_s = time.monotonic()
+        server.ask(signal.SIGTERM)
+        server.until('"stopping"')
+        time.sleep(0.7)
+        server.ask(signal.SIGTERM)
+        assert server.code() in (0, 143)
+        assert time.monotonic() - began_s < 9  # it drains for 10 s otherwise
+        line.close()
+
+
+def test_an_app_that_does_not_start_is_told_once(folder):
+    """The parent ends with the worker's own error."""
+    (folder / "agent.py").write_text("import nothing_of_this_name\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "bargein", "serve", "--port", "0", "--workers", "3"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])},
+    )
+    assert done.returncode == 1
+    assert done.stderr.count("No module named 'nothing_of_this_name'") == 1
+    assert "error: the first worker does not start: importing 'agent.py' failed" in done.stderr
+
+
+def test_a_parent_gives_up_on_workers_that_end_again_and_again(folder):
+    """After five ends within 30 s the server ends, and says how the last one did."""
+    with program(folder, "serve", "--port", "0", "--workers", "1") as server:
+        server.until("Answering calls")
+        for count in range(1, 6):
+            server.until(lambda count=count: server.text.count('"worker_started"') == count)
+            os.kill(pids(server)[-1], signal.SIGKILL)
+        assert server.code() == 1
+        assert "5 workers ended within 30 s: the last one ended with SIGKILL" in server.text
+
+
+def test_a_restart_serves_new_code_and_cuts_no_call(folder):
+    """SIGHUP starts workers anew, one by one: old calls go on, new ones get the new code."""
+    with served(folder) as (server, port):
+
+        async def main():
+            async with trio.open_nursery() as nursery:
+                by_pid = await spread_callers(port, nursery)
+                (folder / "agent.py").write_text(AGENT.replace('"one"', '"two"'))
+                server.ask(signal.SIGHUP)
+                answers = []
+
+                async def ask_all_the_while():
+                    while True:
+                        answers.append(status_of(port, "/healthz")[0])
+                        await trio.sleep(0.1)
+
+                nursery.start_soon(ask_all_the_while)
+                await trio.to_thread.run_sync(
+                    server.until, lambda: server.text.count('"worker_retires"') == 2
+                )
+                assert set(answers) == {200}
+                async with caller_of(port) as caller:
+                    assert (await said_to(caller, "new"))[1] == "two"
+                for pid, callers in by_pid.items():
+                    for caller in callers:
+                        assert await said_to(caller, "old") == ["old", "one", str(pid)]
+                nursery.cancel_scope.cancel()
+
+        run(main)
+        server.until(lambda: server.text.count('"worker_ended"') == 2)
+
+
+def test_a_restart_into_broken_code_leaves_the_old_workers(folder):
+    """What does not start replaces nobody, and is told."""
+    with served(folder) as (server, port):
+        (folder / "agent.py").write_text("1 / 0\n")
+        server.ask(signal.SIGHUP)
+        server.until('"restart_failed"')
+
+        async def main():
+            async with caller_of(port) as caller:
+                assert (await said_to(caller, "new"))[1] == "one"
+
+        run(main)
+        assert server.text.count('"worker_retires"') == 0
+
+
+def test_a_lost_caller_comes_back_to_its_call_through_any_worker(folder):
+    """Each new connection may land anywhere; the call goes on where it is."""
+    with served(folder) as (_, port):
+
+        async def main():
+            async with caller_of(port) as caller:
+                (*_, pid) = await said_to(caller, "who")
+                for n in range(8):  # a caller has ten turns at once
+                    caller.drop_line()
+                    await until(lambda n=n: caller.resumes == n + 1)
+                    assert await said_to(caller, f"turn{n}") == [f"turn{n}", "one", pid]
+
+        run(main)
+
+
+def test_an_overloaded_worker_takes_no_new_calls(folder):
+    """Above its memory, new calls get 503 with Retry-After."""
+    with served(folder, "--max-memory", "1", workers=1) as (_, port):
+        assert status_of(port) == (503, 5)
+
+
+def test_options_that_make_no_sense_are_refused(folder):
+    """A mistake in the options ends the command before anything starts."""
+    for options, text in (
+        (["--max-memory", "5"], "--max-memory needs --workers"),
+        (["--workers", "0"], "--workers"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "bargein", "serve", "--port", "0", *options],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])},
+        )
+        assert (done.returncode, text in done.stderr) == (2, True)
+
+
+def test_the_lines_of_workers_say_whose_they_are(folder):
+    """Each line of a worker's log has its number."""
+    with served(folder) as (server, _):
+        lines = [json.loads(one) for one in server.text.splitlines() if one.startswith("{")]
+        started = [one for one in lines if one["event"] == "server_started"]
+        assert sorted(one["worker"] for one in started) == [1, 2]
