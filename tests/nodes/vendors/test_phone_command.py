@@ -1,8 +1,11 @@
 """The command ``bargein phone``: a call from the terminal, over a port of this machine."""
 
+import wave
+
 import pytest
 
 from bargein.phone import command
+from bargein.testing import SpelledSpeech
 
 AGENT = """
 from bargein import App
@@ -40,3 +43,48 @@ def test_what_is_missing_is_named(tmp_path, capsys):
     (tmp_path / "agent.py").write_text(AGENT)
     assert command([str(tmp_path / "agent.py"), "--script", str(tmp_path / "none.txt")]) == 1
     assert "none.txt" in capsys.readouterr().err
+
+
+SOUND = AGENT.replace(
+    "app = App(answer)",
+    """
+from bargein.phone import Twilio
+from bargein.testing import SpelledSpeech
+
+phone = Twilio(speech=SpelledSpeech(), account_sid="AC1", auth_token="12345")
+app = App(answer, phone=phone)
+""",
+)
+
+
+@pytest.mark.proof
+def test_a_sound_is_played_to_an_agent_with_ears(tmp_path, capsys):
+    """Where sound travels, a WAV is what the caller says, and what both understand is printed."""
+    (tmp_path / "agent.py").write_text(SOUND)
+    with wave.open(str(tmp_path / "said.wav"), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(8_000)
+        file.writeframes(bytes(16_000) + SpelledSpeech.spell("Hello?") + bytes(16_000))
+    assert command([str(tmp_path / "agent.py"), "--wav", str(tmp_path / "said.wav")]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[:3] == ["[+15550001 rings]", "agent: Hi.", "(understood: Hello?)"]
+    assert said[-2:] == [
+        "agent: I know a long story, about a fox, and a hen, and much more.",
+        "[you hung up]",
+    ]
+
+
+def test_a_sound_that_cannot_be_played_is_named(tmp_path, capsys):
+    """A file that is no WAV, and a phone by which text travels, end the command with a text."""
+    (tmp_path / "agent.py").write_text(SOUND)
+    (tmp_path / "said.wav").write_bytes(b"nonsense")
+    assert command([str(tmp_path / "agent.py"), "--wav", str(tmp_path / "said.wav")]) == 1
+    assert "said.wav is no WAV" in capsys.readouterr().err
+    (tmp_path / "agent.py").write_text(AGENT)
+    with wave.open(str(tmp_path / "said.wav"), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(8_000)
+    assert command([str(tmp_path / "agent.py"), "--wav", str(tmp_path / "said.wav")]) == 1
+    assert "speech=" in capsys.readouterr().err

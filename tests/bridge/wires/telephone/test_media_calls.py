@@ -5,7 +5,7 @@ import re
 
 import pytest
 import trio
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from bargein.events import (
@@ -107,28 +107,31 @@ async def test_a_line_without_marks_goes_by_the_clock(autojump_clock):
         assert squeezed(phone.heard) == squeezed(GREETING + STORY)
 
 
-async def test_a_pause_continues_with_the_first_word_that_was_not_heard(autojump_clock):
+@pytest.mark.parametrize(
+    "paused_at_s",
+    [2.48, *(pytest.param(at_s, marks=pytest.mark.proof) for at_s in (1.0, 1.33, 2.0, 3.1, 4.27))],
+)
+async def test_a_pause_continues_with_the_first_word_not_heard(autojump_clock, paused_at_s):
     """A pause silences the line; each word of a greeting is heard whole, and once."""
 
     async def answer(call):
         call.say(STORY)
 
-    for paused_at_s in (1.0, 1.33, 2.0, 2.48, 3.1, 4.27):
-        async with ring(answer) as phone:
-            await trio.sleep(paused_at_s)
-            phone.call.handle.pause()
-            await trio.sleep(1.0)
-            before = phone.line.heard
-            await trio.sleep(4.0)
-            assert phone.line.heard == before
-            phone.call.handle.resume()
-            await phone.quiet()
-            after = phone.line.heard[len(before) :]
-            words = [*before.split(), *after.split()]
-            partial = 0 if before.endswith(" ") or words == STORY.split() else 1
-            kept = before.split()[: len(before.split()) - partial]
-            assert kept + after.split() == STORY.split(), (paused_at_s, before, after)
-            assert squeezed(phone.heard) == squeezed(STORY)
+    async with ring(answer) as phone:
+        await trio.sleep(paused_at_s)
+        phone.call.handle.pause()
+        await trio.sleep(1.0)
+        before = phone.line.heard
+        await trio.sleep(4.0)
+        assert phone.line.heard == before
+        phone.call.handle.resume()
+        await phone.quiet()
+        after = phone.line.heard[len(before) :]
+        words = [*before.split(), *after.split()]
+        partial = 0 if before.endswith(" ") or words == STORY.split() else 1
+        kept = before.split()[: len(before.split()) - partial]
+        assert kept + after.split() == STORY.split(), (paused_at_s, before, after)
+        assert squeezed(phone.heard) == squeezed(STORY)
 
 
 async def test_keys_and_a_transfer(autojump_clock):
@@ -181,23 +184,16 @@ async def test_what_must_not_be_cut_is_sent_again(autojump_clock):
         assert phone.line.heard.endswith("This one is heard to its end.")
 
 
-@settings(
-    max_examples=6,
-    deadline=None,
-    phases=[Phase.explicit, Phase.generate],  # a call takes too long to shrink it
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(moments=st.lists(st.floats(0.0, 8.0), min_size=1, max_size=2), seed=st.integers(0, 99))
-def test_heard_is_within_one_mark_of_played(moments, seed):
-    """Whenever the caller interrupts, on a line with jitter, heard is within a mark of played."""
-    random_barge_ins(moments, seed)
+def test_heard_is_within_one_mark_of_played():
+    """The caller interrupts, on a line with jitter: heard is within a mark of played."""
+    random_barge_ins([2.3], 7)
 
 
 @pytest.mark.proof
-@settings(max_examples=200, deadline=None, phases=[Phase.generate])
+@settings(max_examples=60, deadline=None, phases=[Phase.generate])
 @given(moments=st.lists(st.floats(0.0, 10.0), min_size=1, max_size=4), seed=st.integers(0, 9999))
 def test_heard_is_within_one_mark_of_played_at_many_moments(moments, seed):
-    """The same, for many moments and lines."""
+    """Whenever the caller interrupts, and however late messages are."""
     random_barge_ins(moments, seed)
 
 
