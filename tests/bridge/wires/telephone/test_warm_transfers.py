@@ -206,3 +206,54 @@ async def test_a_model_transfers_by_a_tool(autojump_clock):
     assert results[0].content == (
         "The caller was not transferred to ovens: the colleague did not take the call."
     )
+
+
+@pytest.mark.parametrize("policy", ["continue", "ask"])
+async def test_a_tool_keeps_its_policy_when_the_caller_speaks(autojump_clock, policy):
+    """With ``ask`` the model learns that nobody was transferred, else that they were."""
+    twilio = carrier()
+    model = ScriptedModel(
+        calls("transfer", to="ovens", briefing=BRIEFING), "Do you still want it?", "All right."
+    )
+    results = []
+
+    async def answer(call):
+        call.router.observe(ToolResult, lambda m: results.append(m.event))
+        tool = TransferTool({"ovens": ADA}, warm=True, announce="", if_interrupted=policy)
+        call.converse(ChatNode(model, tools=[tool]))
+
+    async with open_phone(answer, twilio=twilio) as phone:
+        await phone.says("My oven is broken.")
+        await trio.sleep(4.0)
+        await phone.says("Wait, please.")
+        await trio.sleep(40.0)
+        if policy == "ask":
+            assert phone.line.talks_to == ()
+            assert results[0].outcome == "cancelled_before_effect"
+            assert "The caller spoke before they were transferred" in results[0].content
+        else:
+            assert phone.line.talks_to == (ADA,)
+            assert results[0].outcome == "completed_after_interrupt"
+            assert "spoke meanwhile" in results[0].content
+
+
+async def test_a_tool_takes_only_names_that_it_knows(autojump_clock):
+    """A number that a model makes up, or a missing briefing, is no transfer."""
+    twilio = carrier()
+    model = ScriptedModel(
+        calls("transfer", to="+1900555", briefing=BRIEFING),
+        calls("transfer", to="ovens", briefing=" "),
+        "I cannot.",
+    )
+    results = []
+
+    async def answer(call):
+        call.router.observe(ToolResult, lambda m: results.append(m.event.content))
+        call.converse(ChatNode(model, tools=[TransferTool({"ovens": ADA}, warm=True)]))
+
+    async with open_phone(answer, twilio=twilio) as phone:
+        await phone.says("My oven is broken.")
+        await trio.sleep(10.0)
+    assert "to is one of 'ovens'" in results[0]
+    assert "briefing says who waits" in results[1]
+    assert twilio.legs == []
