@@ -17,17 +17,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import trio
 
-from bargein.routes import Message, Router
+from bargein.routes import Message, Router, Run
 from bargein.routes.error_containment import CONTAINED
 from bargein.routes.logs import get_logger
 
 from .._line_abilities import CallActionError, CanConsult, CanSendDTMF, CanTransfer, Consult
 from .._transport_protocol import Transport
+from ..answers._answer import lineage
 from ..events import (
     Button,
     CallActionCause,
@@ -40,12 +42,13 @@ from ..events import (
     UserTranscriptionReceived,
 )
 from ..validation._verb_arguments import check_string, check_word
-from ._action_request import ActionRequest, CallActionOutcome
 
 if TYPE_CHECKING:
     from ..answers._answer_handle import AnswerHandle
 
 log = get_logger()
+
+CallActionOutcome = CallActionCompleted | CallActionFailed
 
 CLOSE_S = 1.0
 """How many seconds a cancelled transport may take before the next request starts."""
@@ -58,6 +61,77 @@ NOT_TRANSFERRED = (
 )
 MAX_WAITING = 64
 """How many requests may wait; a telephone number and an account number are 30 keys."""
+
+
+TRANSFER_S = 30.0
+"""How many seconds a transfer may take: as long as Twilio's ``<Dial>`` rings by default."""
+CONSULT_S = 180.0
+"""How many seconds a transfer may take whose colleague is asked first: they answer within half a
+minute, and a caller who hears music for longer than three hangs up."""
+DTMF_S = 5.0
+"""How many seconds a key may take: a tone lasts 0.1 to 0.5 s, and signalling adds to that."""
+
+
+@dataclass(slots=True, eq=False)
+class _ActionRequest:
+    """One request, from its publication to its answer."""
+
+    event: TransferCall | DTMFOutput
+    outcome: CallActionOutcome | None = None
+    answered: trio.Event = field(default_factory=trio.Event)
+    scope: trio.CancelScope = field(default_factory=trio.CancelScope)
+    begun: trio.Event = field(default_factory=trio.Event)
+    """Set once the line is asked: its limit counts from then."""
+    consult: Consult | str = ""
+    """Talks to the colleague before the transfer, or what they are told; empty asks nobody."""
+    was_spoken_over: bool = False
+    """Whether the caller has spoken since it was announced."""
+    message: Message | None = None
+    """The message that requested it; ``None`` before it is queued."""
+    unsettled_runs: tuple[Run, ...] = ()
+    """The runs that it keeps from settling while it waits."""
+
+    def wait(self, message: Message) -> None:
+        """Queue it, and keep the runs that requested it interruptible."""
+        self.message, self.unsettled_runs = message, tuple(lineage(message.run))
+        for run in self.unsettled_runs:
+            run.keep()
+
+    def stop_waiting(self) -> bool:
+        """Leave the queue, and return whether it should still be executed."""
+        is_cut = self.message is not None and self.message.is_stale
+        unsettled_runs, self.unsettled_runs = self.unsettled_runs, ()
+        for run in unsettled_runs:
+            run.release()
+        return not is_cut
+
+    @property
+    def action(self) -> Literal["transfer", "dtmf"]:
+        return "transfer" if isinstance(self.event, TransferCall) else "dtmf"
+
+    @property
+    def limit_s(self) -> float:
+        if not isinstance(self.event, TransferCall):
+            return DTMF_S
+        return CONSULT_S if self.consult else TRANSFER_S
+
+    @property
+    def asks_again(self) -> bool:
+        """Whether a caller who speaks is asked again."""
+        return isinstance(self.event, TransferCall) and self.event.if_interrupted == "ask"
+
+    def speak_over(self) -> None:
+        """Record that the caller speaks; one who is to be asked again is not transferred."""
+        self.was_spoken_over = True
+        if self.asks_again and self.begun.is_set():
+            self.scope.cancel(reason="the caller speaks")
+
+    @property
+    def words(self) -> str:
+        """What the line cannot do, as text for the reason of a failure."""
+        if not isinstance(self.event, TransferCall):
+            return "press keys"
+        return "ask a colleague before a transfer" if self.consult else "transfer calls"
 
 
 class CallActions:
@@ -90,7 +164,7 @@ class CallActions:
         """
         self._router = router
         self._say = say
-        self._current: ActionRequest | None = None
+        self._current: _ActionRequest | None = None
         self._ended = ended
         self._transfer = transport.transfer if isinstance(transport, CanTransfer) else None
         self.pause_recording: Callable[[bool], Awaitable[None]] | None = getattr(
@@ -98,8 +172,8 @@ class CallActions:
         )
         self._consult = transport.consult if isinstance(transport, CanConsult) else None
         self._press = transport.send_dtmf if isinstance(transport, CanSendDTMF) else None
-        self._expected: dict[int, ActionRequest] = {}
-        self._waiting: deque[ActionRequest] = deque()
+        self._expected: dict[int, _ActionRequest] = {}
+        self._waiting: deque[_ActionRequest] = deque()
         self._is_working = False
         router.add_sink(self._requested, [TransferCall, DTMFOutput])
         if self._transfer is not None:
@@ -159,7 +233,7 @@ class CallActions:
     async def _carry_out(
         self, event: TransferCall | DTMFOutput, source: str, consult: Consult | str = ""
     ) -> CallActionOutcome:
-        request = ActionRequest(event, consult=consult)
+        request = _ActionRequest(event, consult=consult)
         self._expected[id(event)] = request
         try:
             self._router.publish_detached(event, source)
@@ -173,7 +247,7 @@ class CallActions:
         assert request.outcome is not None
         return request.outcome
 
-    def _cancel(self, request: ActionRequest) -> None:
+    def _cancel(self, request: _ActionRequest) -> None:
         request.scope.cancel(reason="nobody waits for it")
         if self._ended.is_set():
             self._answer(request, OVER, "caller_left")
@@ -182,7 +256,7 @@ class CallActions:
 
     def _requested(self, message: Message) -> None:
         event = message.event
-        request = self._expected.pop(id(event), None) or ActionRequest(
+        request = self._expected.pop(id(event), None) or _ActionRequest(
             event, consult=event.briefing if isinstance(event, TransferCall) else ""
         )
         if self._ended.is_set():
@@ -198,7 +272,7 @@ class CallActions:
                 self._is_working = True
                 self._router.nursery.start_soon(self._work, name="call actions")
 
-    def _means_of(self, request: ActionRequest) -> Callable[[], Awaitable[Any]] | None:
+    def _means_of(self, request: _ActionRequest) -> Callable[[], Awaitable[Any]] | None:
         consult, ask = self._consult, request.consult
         match request.event:
             case TransferCall(target_phone_number=number) if ask:
@@ -227,7 +301,7 @@ class CallActions:
             self._is_working = False
             self._current = None
 
-    async def _run_in_time(self, request: ActionRequest) -> None:
+    async def _run_in_time(self, request: _ActionRequest) -> None:
         ended = trio.Event()
         self._router.nursery.start_soon(self._run, request, ended, name="call action")
         await request.begun.wait()
@@ -237,7 +311,7 @@ class CallActions:
         log.warning("call_action_hangs", action=request.action)
         self._answer(request, f"it was not done within {request.limit_s:g} s")
 
-    async def _run(self, request: ActionRequest, ended: trio.Event) -> None:
+    async def _run(self, request: _ActionRequest, ended: trio.Event) -> None:
         means = self._means_of(request)
         assert means is not None
         reason, advice = "", ""
@@ -263,7 +337,7 @@ class CallActions:
                 reason = f"it was not done within {request.limit_s:g} s"
         self._answer(request, reason, cause, advice)
 
-    async def _announce(self, request: ActionRequest) -> None:
+    async def _announce(self, request: _ActionRequest) -> None:
         """Tell the caller that they are transferred.
 
         Raises:
@@ -287,7 +361,7 @@ class CallActions:
 
     def _answer(
         self,
-        request: ActionRequest,
+        request: _ActionRequest,
         reason: str,
         cause: CallActionCause = "failed",
         advice: str = "",

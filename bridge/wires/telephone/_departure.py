@@ -60,6 +60,10 @@ class Departure:
         """Whether the caller is brought back, and is not on the line yet."""
         return self.fate in WORDS and not self.is_back.is_set()
 
+    def come_back(self) -> None:
+        """Record that the caller is on the line again."""
+        self.is_back.set()
+
     async def outcome(self) -> None:
         """Wait until somebody has answered; cancelling this changes nothing for the caller.
 

@@ -179,7 +179,7 @@ class RelayTransport(TextWireTransport):
         self._is_leaving = self._is_closed = self._is_open_cycle = False
         if call is not None and away is not None:
             call.router.forget(away)
-            away.is_back.set()
+            away.come_back()
             call.publish(TransferProgressed(step="returned"), source="call")
             call.release_speech("connection")
 
