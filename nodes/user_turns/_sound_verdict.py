@@ -73,17 +73,41 @@ class LiveView(AgentView):
         self.__dict__["_agent"] = agent
         self.__dict__["_is_first"] = is_first
 
-    is_audible = cached_property(lambda self: self._agent.is_audible)
-    is_at_work = cached_property(lambda self: self._agent.is_at_work)
-    is_idle = cached_property(lambda self: not (self.is_audible or self.is_at_work))
-    first_message = cached_property(lambda self: self._is_first and not self.is_idle)
-    may_be_cut = cached_property(
-        lambda self: not self.is_audible or self._agent.may_be_cut_by(UserStartedSpeaking)
-    )
-    saying = cached_property(lambda self: "" if self.is_idle else self._agent.saying)
-    state = cached_property(lambda self: self._agent.state)
-    agent = cached_property(lambda self: self._agent.name)
-    route = cached_property(lambda self: "" if self.is_idle else self._agent.route)
+    @cached_property
+    def is_audible(self) -> bool:
+        return self._agent.is_audible
+
+    @cached_property
+    def is_at_work(self) -> bool:
+        return self._agent.is_at_work
+
+    @cached_property
+    def is_idle(self) -> bool:
+        return not (self.is_audible or self.is_at_work)
+
+    @cached_property
+    def first_message(self) -> bool:
+        return self._is_first and not self.is_idle
+
+    @cached_property
+    def may_be_cut(self) -> bool:
+        return not self.is_audible or self._agent.may_be_cut_by(UserStartedSpeaking)
+
+    @cached_property
+    def saying(self) -> str:
+        return "" if self.is_idle else self._agent.saying
+
+    @cached_property
+    def state(self) -> str:
+        return self._agent.state
+
+    @cached_property
+    def agent(self) -> str:
+        return self._agent.name
+
+    @cached_property
+    def route(self) -> str:
+        return "" if self.is_idle else self._agent.route
 
 
 HintKind = Literal["speech", "acknowledgement", "noise", "echo", "distant"]
