@@ -316,7 +316,7 @@ async def random_barge_ins(name, moments, jitter, seed):
 
 @pytest.mark.proof
 @pytest.mark.parametrize("name", CARRIERS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     moments=st.lists(st.floats(0.0, 12.0), min_size=1, max_size=4),
     jitter=st.floats(0.0, 0.2),
