@@ -154,7 +154,7 @@ class PendingConnection:
         is_refusal = response is not None and response.status_code >= HTTPStatus.BAD_REQUEST
         if response is not None and is_refusal and isinstance(self.wire, Streams):
             with CONTAINED:
-                return self.wire.told_refusal(response)
+                return self.wire.shape_refusal(response)
         return response
 
     async def _decide(self, request: HttpRequest) -> Response | None:

@@ -342,7 +342,7 @@ class Streams(Protocol):
         """The paths, for POST."""
         ...
 
-    def told_refusal(self, response: Response) -> Response:
+    def shape_refusal(self, response: Response) -> Response:
         """Return a refusal of the port's as the wire's clients read it."""
         ...
 

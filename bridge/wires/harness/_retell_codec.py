@@ -33,7 +33,7 @@ class CallDetails:
 
 
 @dataclass(frozen=True, slots=True)
-class Ping:
+class RetellPing:
     """Retell wants the same number back."""
 
     timestamp: int
@@ -53,7 +53,7 @@ class Transcript:
     """Whether it is wanted because the caller is silent."""
 
 
-RetellEvent: TypeAlias = CallDetails | Ping | Transcript
+RetellEvent: TypeAlias = CallDetails | RetellPing | Transcript
 
 _TURNS: Mapping[Any, Literal["agent", "user"]] = {"agent_turn": "agent", "user_turn": "user"}
 
@@ -76,7 +76,7 @@ def decode(data: Data) -> RetellEvent | Ignored:
             at = message.get("timestamp")
             if not isinstance(at, int) or isinstance(at, bool):
                 return Ignored("ping_pong without timestamp")
-            return Ping(at)
+            return RetellPing(at)
         case "update_only":
             return _transcript(message, None)
         case "response_required" | "reminder_required":

@@ -26,7 +26,7 @@ from ..text._text_events import Ignored, Prompt
 from ..text._text_transport import LONGEST_TURN_S, TextWireTransport, checked_number
 from . import _retell_codec as codec
 from ._line_transport import SendCustom
-from ._retell_codec import BEGIN, CallDetails, Ping, Saying, Transcript
+from ._retell_codec import BEGIN, CallDetails, RetellPing, Saying, Transcript
 
 if TYPE_CHECKING:
     from ...call._call import Call
@@ -165,7 +165,7 @@ class RetellTransport(TextWireTransport):
     def obey(self, event: Any, call: Call) -> None:
         """Apply what a message of Retell's means."""
         match event:
-            case Ping(timestamp=timestamp):
+            case RetellPing(timestamp=timestamp):
                 self.outbox.enqueue_first(codec.pong(timestamp))
             case CallDetails(call=details):
                 call.publish(CustomReceived(metadata={"call": details}))

@@ -205,7 +205,7 @@ class CompletionsWire:
             del self._sessions[key]
 
     @staticmethod
-    def told_refusal(response: Response) -> Response:
+    def shape_refusal(response: Response) -> Response:
         """Return a refusal of the port's as OpenAI's clients read it."""
         try:
             told = from_json(response.body or b"")
