@@ -271,9 +271,8 @@ EXPECTED = expected()
 
 
 def test_the_tables_are_whole():
-    """There are 56 ordered pairs, each at once and a little later."""
+    """Each ordered pair of verbs is there, at once and a little later."""
     pairs = {(first, second) for first in VERBS for second in VERBS if first != second}
-    assert len(pairs) == 56
     assert set(EXPECTED) == {(*pair, delay_s) for pair in pairs for delay_s in (0.0, 0.2)}
 
 
