@@ -52,7 +52,7 @@ class FakePlayer:
         self._bytes_per_s = bytes_per_s
         self._returned = returned
         self._silence = silence
-        self._known = (0, 0)
+        self._cursor = (0, 0)
         self._queue: deque[bytes | str] = deque()
         self._more = trio.lowlevel.ParkingLot()
         self._sounding: trio.CancelScope | None = None
@@ -75,9 +75,9 @@ class FakePlayer:
 
     def new_sound(self) -> bytes:
         """Return what was played since the last time."""
-        known, at = self._known
+        known, at = self._cursor
         new = b"".join(coded for _, coded in self.sounds[known:]) + self._so_far()
-        self._known = len(self.sounds), len(self._so_far())
+        self._cursor = len(self.sounds), len(self._so_far())
         return new[at:]
 
     def add(self, item: bytes | str) -> None:
