@@ -278,10 +278,20 @@ async def test_the_carriers_recording_pauses_before_anything_is_asked(
         assert isinstance(clerk.failed, CallActionError) == refuses
 
 
-async def test_a_card_is_told_by_no_wire_of_a_telephone(written: io.StringIO, autojump_clock: Any):
+@pytest.mark.parametrize(
+    "wire",
+    ["twilio"]
+    + [
+        pytest.param(name, marks=pytest.mark.proof)
+        for name in ("telnyx", "twilio-media", "telnyx-media", "plivo", "vonage", "exotel")
+    ],
+)
+async def test_a_card_is_told_by_no_wire_of_a_telephone(
+    wire: Any, written: io.StringIO, autojump_clock: Any
+) -> None:
     """Its messages, log lines and the carrier's own view of what we say back."""
     clerk = Clerk()
-    async with open_phone(clerk.answer) as phone:
+    async with open_phone(clerk.answer, wire=wire) as phone:
         await trio.sleep(1.0)
         for key in CARD:
             await phone.press(key)
