@@ -5,6 +5,7 @@ import json
 import random
 
 import pytest
+import trio
 
 from bargein.bridge.audio.g711 import decode_mu_law
 from bargein.bridge.audio.pcm import samples
@@ -15,7 +16,7 @@ from bargein.bridge.wires.telephone._media_codec import (
     LineFormat,
     MediaDialect,
 )
-from bargein.bridge.wires.telephone._pieces import PieceCutter
+from bargein.bridge.wires.telephone._pieces import Pace, PieceCutter
 from bargein.bridge.wires.telephone._played_marks import PlayedMarks
 
 PAYLOAD = base64.b64encode(b"\x20" * 160).decode()
@@ -275,3 +276,29 @@ def test_the_clock_does_not_pass_the_next_mark():
     assert marks.position(0.41) == (1, pytest.approx(260.0))
     assert [r.kind for r in marks.played(ends, 0.5)] == ["done"]
     assert decode_mu_law(b"\xff") == b"\0\0"
+
+
+async def test_a_carrier_that_drops_nothing_gets_sound_at_the_pace_of_hearing(autojump_clock):
+    """At most the lead is ahead of the ear; what was not sent is dropped at a cut, and no more."""
+    sent = []
+    async with trio.open_nursery() as nursery:
+
+        async def wait(at_s, then):
+            await trio.sleep_until(at_s)
+            then()
+
+        pace = Pace(
+            lambda utterance, message: sent.append((round(trio.current_time(), 3), message)),
+            lambda key, at_s, then: nursery.start_soon(wait, at_s, then),
+            0.06,
+        )
+        for number in range(10):
+            pace.add(1, f"piece {number}", 0.02)
+        assert [at_s for at_s, _ in sent] == [0, 0, 0]
+        await trio.sleep(0.1)
+        assert [at_s for at_s, _ in sent] == [0, 0, 0, 0.02, 0.04, 0.06, 0.08, 0.1][: len(sent)]
+        assert len(sent) in (7, 8)
+        assert pace.drop(1) == 10 - len(sent)
+        pace.add(2, "another", 0.02)
+        await trio.sleep(0.2)
+        assert sent[-1][1] == "another"
