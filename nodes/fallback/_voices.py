@@ -31,6 +31,7 @@ from bargein.nodes.speech import (
     VoiceStyle,
 )
 from bargein.nodes.speech._clause_audio import ClauseAudio
+from bargein.nodes.speech._clause_context import open_utterance, takes_whole_texts
 from bargein.nodes.speech._spoken_form import spoken_form_for
 from bargein.routes.error_containment import closing, first_error
 from bargein.routes.logs import get_logger
@@ -174,7 +175,7 @@ class FallbackContext:
         if self._words.is_begun and not has_words(self._words.rest):
             await self._finish_clause()  # the voice before said all of it without reporting so
         engine: Any = provider.engine
-        if callable(getattr(engine, "synthesize", None)):
+        if takes_whole_texts(engine):
             while await self._has_clause(self._said):
                 await self._synthesize(engine, self._rest_of(self._said))
                 await self._finish_clause()
@@ -277,19 +278,13 @@ async def probe_voice(voice: Any) -> None:
     Raises:
         SpeechEngineError: The voice says nothing.
     """
-    if callable(getattr(voice, "synthesize", None)):
-        async with closing(voice.synthesize(PROBE_TEXT)) as pieces:
-            async for piece in pieces:
-                if piece.pcm:
-                    return
-    else:
-        async with voice.open_context(VoiceStyle()) as context:
-            await context.send(PROBE_TEXT)
-            await context.flush()
-            await context.end()
-            while isinstance(piece := await context.receive(), SpeechPiece | TextSaid):
-                if isinstance(piece, SpeechPiece) and piece.pcm:
-                    return
+    async with open_utterance(voice, VoiceStyle()) as context:
+        await context.send(PROBE_TEXT)
+        await context.flush()
+        await context.end()
+        while isinstance(piece := await context.receive(), SpeechPiece | TextSaid):
+            if isinstance(piece, SpeechPiece) and piece.pcm:
+                return
     raise SpeechEngineError("the voice says nothing")
 
 

@@ -12,12 +12,10 @@ import math
 import wave
 from array import array
 from collections.abc import Mapping
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import cast
 
 import trio
 
@@ -27,11 +25,12 @@ from bargein.bridge.languages import language, with_some
 from bargein.routes.error_containment import CONTAINED
 from bargein.routes.logs import get_logger
 
+from ._clause_context import pieces_of
 from ._clause_texts import WrittenWords, whole_text
-from ._engine_results import check_piece, pieces_by
+from ._engine_results import check_piece
 from ._speech_protocols import SpeechPiece, TextToSpeech
 from ._spoken_form import NewSpokenForm, spoken_form_for
-from ._streaming_protocols import StreamingTTS, TextSaid, VoiceStyle
+from ._streaming_protocols import StreamingTTS
 
 log = get_logger()
 
@@ -270,29 +269,12 @@ class SpokenFillers:
                 if text not in self._sounds:
                     with trio.fail_after(PREPARE_S), CONTAINED:
                         said = whole_text(text, self._new_form())
-                        words, pieces = WrittenWords(said), await _said_by(voice, said.spoken)
+                        words, pieces = WrittenWords(said), await pieces_of(voice, said.spoken)
+                        for one in pieces:
+                            check_piece(voice, one)
                         timed = [SpeechPiece(one.pcm, words.times(one.words)) for one in pieces]
                         self._sounds[text] = PreparedSound(tuple(timed), voice.sample_rate_hz)
         except Exception as error:  # noqa: BLE001  # user code; calls work without its sounds
             log.warning("fillers_not_ready", error=type(error).__name__)
         finally:
             self._is_preparing = False
-
-
-async def _said_by(voice: TextToSpeech | StreamingTTS, text: str) -> tuple[SpeechPiece, ...]:
-    """Return the audio of a text, from a voice of either kind."""
-    if callable(getattr(voice, "synthesize", None)):
-        async with aclosing(pieces_by(cast(TextToSpeech, voice), text)) as pieces:
-            all_pieces = [piece async for piece in pieces]
-        for one in all_pieces:
-            check_piece(voice, one)
-        return tuple(all_pieces)
-    said = []
-    async with cast(StreamingTTS, voice).open_context(VoiceStyle()) as context:
-        await context.send(text)
-        await context.flush()
-        await context.end()
-        while (piece := await context.receive()) is not None:
-            if not isinstance(piece, TextSaid):
-                said.append(piece)
-    return tuple(said)

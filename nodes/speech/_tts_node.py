@@ -32,6 +32,7 @@ from bargein.routes.error_containment import closing
 from bargein.routes.logs import get_logger
 
 from ._clause_audio import ClauseAudio
+from ._clause_context import CLAUSES_WAITING, takes_whole_texts
 from ._clause_texts import NOTHING_SAID, ClauseText, ClauseTexts, WrittenWords
 from ._clauses import ClauseSplitter
 from ._engine_results import check_piece, pieces_by
@@ -198,7 +199,7 @@ class TTSNode:
         """Queue a clause, as output of the run that wrote its text."""
         if not clause.last:
             self._bridge.owe_clauses(clause.utterance, 1)
-        if not callable(getattr(self._voice, "synthesize", None)):
+        if not takes_whole_texts(self._voice):
             self._stream(clause, message)
         self._bridge.publish_for(clause, message)
 
@@ -319,9 +320,6 @@ class TTSNode:
 
 # --- streaming voices ----------------------------------------------------------------------------
 
-
-CLAUSES_WAITING = 4096
-"""How many clauses may wait; an answer of that length would last half a day."""
 
 AHEAD_S = 3.0
 """How much unheard speech delays the next clause, in seconds: three times what a vendor on

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Unpack
 
 import trio
 
 from bargein.nodes.speech import (
-    SpeechPiece,
     StreamingTTS,
     TextSaid,
     TextToSpeech,
     VoiceContext,
     VoiceStyle,
 )
+from bargein.nodes.speech._clause_context import open_utterance
 
 from ._check_options import CheckOptions, CompleteCheckOptions
 from ._check_report import BreachError, CheckReport
@@ -33,9 +32,6 @@ SLACK = 0.2
 
 SLACK_S = 0.1
 """The same in seconds, for short texts and for the times of words."""
-
-CLOSE_S = 2.0
-"""How long a voice that takes clauses may take to drop one, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +95,7 @@ class _VoiceUse(ProviderUse[StreamingTTS | TextToSpeech, VoiceResult]):
 
     async def leave_early(self, provider: StreamingTTS | TextToSpeech) -> None:
         """Leave an utterance after its first audio."""
-        async with _open(provider) as context:
+        async with open_utterance(provider, VoiceStyle()) as context:
             for text in self._text:
                 await context.send(text)
                 await context.flush()
@@ -107,7 +103,7 @@ class _VoiceUse(ProviderUse[StreamingTTS | TextToSpeech, VoiceResult]):
 
     async def read_nothing(self, provider: StreamingTTS | TextToSpeech, seconds: float) -> None:
         """Have a text said, and read nothing of it for a while."""
-        async with _open(provider) as context:
+        async with open_utterance(provider, VoiceStyle()) as context:
             for text in self._text:
                 await context.send(text)
                 await context.flush()
@@ -131,7 +127,7 @@ class _VoiceUse(ProviderUse[StreamingTTS | TextToSpeech, VoiceResult]):
 
 
 async def _say(voice: StreamingTTS | TextToSpeech, texts: Sequence[str]) -> VoiceResult:
-    async with _open(voice) as context, trio.open_nursery() as nursery:
+    async with open_utterance(voice, VoiceStyle()) as context, trio.open_nursery() as nursery:
         nursery.start_soon(_send, context, texts)
         audio_s, flushes = 0.0, 0
         words: list[tuple[str, float, float]] = []
@@ -168,66 +164,3 @@ def _see_sense(words: Sequence[tuple[str, float, float]], audio_s: float) -> Non
         if end_s > audio_s * (1 + SLACK) + SLACK_S:
             raise BreachError("words within the audio", times)
         before_s = start_s
-
-
-# --- a voice that takes text clause by clause -----------------------------------------------------
-
-
-@asynccontextmanager
-async def _open(voice: StreamingTTS | TextToSpeech) -> AsyncIterator[VoiceContext]:
-    if isinstance(voice, StreamingTTS):
-        async with voice.open_context(VoiceStyle()) as context:
-            yield context
-        return
-    clauses = _Clauses(voice)
-    try:
-        yield clauses
-    finally:
-        await clauses.aclose()
-
-
-class _Clauses:
-    """A `VoiceContext` that says each flushed text with a `TextToSpeech`."""
-
-    def __init__(self, voice: TextToSpeech) -> None:
-        self._voice = voice
-        self._text = ""
-        self._send, self._jobs = trio.open_memory_channel[str](1000)
-        self._pieces: AsyncGenerator[SpeechPiece, None] | None = None
-
-    async def send(self, text: str) -> None:
-        await trio.lowlevel.checkpoint()
-        self._text += text
-
-    async def flush(self) -> None:
-        await self._send.send(self._text)
-        self._text = ""
-
-    async def end(self) -> None:
-        """Declare that no more text will come."""
-        await trio.lowlevel.checkpoint()
-        self._send.close()
-
-    async def receive(self) -> SpeechPiece | TextSaid | None:
-        """Return the next piece."""
-        await trio.lowlevel.checkpoint()
-        while self._pieces is None:
-            try:
-                text = await self._jobs.receive()
-            except trio.EndOfChannel:
-                return None
-            if not text.strip():
-                return TextSaid()
-            self._pieces = self._voice.synthesize(text)
-        piece = await anext(self._pieces, None)
-        if piece is not None:
-            return piece
-        self._pieces = None
-        return TextSaid()
-
-    async def aclose(self) -> None:
-        """Stop what is being said."""
-        pieces, self._pieces = self._pieces, None
-        if pieces is not None:
-            with trio.move_on_after(CLOSE_S, shield=True):
-                await pieces.aclose()

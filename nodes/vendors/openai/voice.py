@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Literal, Unpack, final
-
-import trio
+from typing import Any, Literal, Unpack
 
 from bargein.bridge.validation.arguments import check_instance
 from bargein.bridge.validation.numbers import check_range
@@ -22,17 +20,16 @@ from bargein.nodes.services import (
     Backoff,
     HttpResponse,
     ServiceArguments,
-    VendorError,
     without_secrets,
 )
 from bargein.nodes.speech import (
     SpeechExtraError,
     SpeechNotOpenError,
     SpeechPiece,
-    TextSaid,
+    VoiceContext,
     VoiceStyle,
 )
-from bargein.routes.service_nursery import open_service_nursery
+from bargein.nodes.speech._clause_context import open_clauses
 
 from ._address import OPENAI_HTTP
 from .errors import OPENAI_ERRORS
@@ -47,12 +44,6 @@ PATH = "/audio/speech"
 
 TEXTS = ("application/json", "application/problem", "text/")
 """What the types of bodies begin with that are no audio: errors behind status 200."""
-
-CLAUSES_WAITING = 4096
-"""How many clauses may wait for their request; the same as for an utterance."""
-
-PIECES_AHEAD = 64
-"""How many pieces may wait to be received: a few seconds. The rest waits in the connection."""
 
 
 class OpenAIVoice:
@@ -132,7 +123,7 @@ class OpenAIVoice:
                 self._is_open = False
 
     @asynccontextmanager
-    async def open_context(self, style: VoiceStyle) -> AsyncIterator[OpenAIVoiceContext]:
+    async def open_context(self, style: VoiceStyle) -> AsyncIterator[VoiceContext]:
         """Say one utterance while the block runs; see `StreamingTTS.open_context`.
 
         Raises:
@@ -140,9 +131,7 @@ class OpenAIVoice:
         """
         if not self._is_open:
             raise SpeechNotOpenError(type(self).__name__)
-        context = OpenAIVoiceContext(lambda text: self._pieces(text, style))
-        async with open_service_nursery("the utterance is over") as nursery:
-            nursery.start_soon(context.run)
+        async with open_clauses(lambda text: self._pieces(text, style)) as context:
             yield context
 
     def _body(self, text: str, style: VoiceStyle) -> dict[str, Any]:
@@ -198,56 +187,3 @@ class OpenAIVoice:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} at {without_secrets(self._service.base_url)}>"
-
-
-@final
-class OpenAIVoiceContext:
-    """One utterance on its way through the voice; see `VoiceContext`."""
-
-    def __init__(self, say: Callable[[str], AsyncGenerator[SpeechPiece, None]]) -> None:
-        self._say = say
-        self._text = ""
-        self._send, self._clauses = trio.open_memory_channel[str](CLAUSES_WAITING)
-        self._send_piece, self._pieces = trio.open_memory_channel[SpeechPiece | TextSaid](
-            PIECES_AHEAD
-        )
-        self._error: Exception | None = None
-
-    async def run(self) -> None:
-        """Request the clauses one after the other, until no more will come."""
-        with self._send_piece:
-            try:
-                async for text in self._clauses:
-                    if text.strip():
-                        async with aclosing(self._say(text.strip())) as pieces:
-                            async for piece in pieces:
-                                await self._send_piece.send(piece)
-                    await self._send_piece.send(TextSaid())
-            except VendorError as error:
-                self._error = error
-
-    async def send(self, text: str) -> None:
-        """Add text; see `VoiceContext.send`."""
-        await trio.lowlevel.checkpoint()
-        self._text += text
-
-    async def flush(self) -> None:
-        """Have all text so far said; see `VoiceContext.flush`."""
-        await trio.lowlevel.checkpoint()
-        text, self._text = self._text, ""
-        self._send.send_nowait(text)
-
-    async def end(self) -> None:
-        """Say that no more text will come; see `VoiceContext.end`."""
-        if self._text:
-            await self.flush()
-        self._send.close()
-
-    async def receive(self) -> SpeechPiece | TextSaid | None:
-        """Return the next piece; see `VoiceContext.receive`."""
-        try:
-            return await self._pieces.receive()
-        except trio.EndOfChannel:
-            if self._error is not None:
-                raise self._error from None
-            return None
