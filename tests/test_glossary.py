@@ -28,7 +28,7 @@ PLAIN = """
     captured chunk clock completion connect connection core damaged data deadline decision decorator
     default demo detection detector download editor error espeak eval everywhere excerpt execution
     failure field file folder for foreign format function guard hello http ignored import input json
-    last launch lazy library listener listening local lock long main measure measurement merge
+    launch lazy library listener listening local lock long main measure measurement merge
     microphone missing monitoring network number nursery observer open option output parser part
     pausable per phone picture piper plain player process public python reconnecting recorded
     recording rehearse remote repeated reply report resample resource result row runner running safe

@@ -102,7 +102,7 @@ class EarEndpointing:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class _Several:
+class _Endpointings:
     """Several strategies."""
 
     strategies: tuple[Endpointing, ...]
@@ -123,7 +123,7 @@ class _Several:
         object.__setattr__(self, "strategies", strategies)
 
 
-class EarliestEndpointing(_Several):
+class EarliestEndpointing(_Endpointings):
     """Ends the turn as soon as any of several strategies does."""
 
     __slots__ = ()
@@ -137,7 +137,7 @@ class EarliestEndpointing(_Several):
         return min(strategy.wait_s(pause) for strategy in self.strategies)
 
 
-class SurestEndpointing(_Several):
+class SurestEndpointing(_Endpointings):
     """Ends the turn only when all of several strategies agree."""
 
     __slots__ = ()

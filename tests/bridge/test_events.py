@@ -11,6 +11,7 @@ import pytest
 from bargein import events
 from bargein.events import (
     AgentAudio,
+    AnsweredBy,
     DTMFInput,
     QuestionClosed,
     TranscriptionFailed,
@@ -76,11 +77,19 @@ SAMPLES: dict[str, object] = {
     "place": "agent.py:7",
     "function": "answer",
     "blocked_s": 0.3,
+    "who": "menu",
+    "after_ms": 900.0,
+    "on": True,
+    "paused_s": 4.0,
+    "frequency_hz": 440.0,
+    "lasted_s": 0.5,
+    "step": "dialled",
 }
 
 
 OTHER_SAMPLES: dict[type, dict[str, object]] = {
     TranscriptionFailed: {"reason": "timed_out"},
+    AnsweredBy: {"basis": "words"},
     QuestionClosed: {"outcome": "answered"},
 }
 
@@ -118,7 +127,7 @@ def test_an_event_is_found_by_its_alias(cls):
     """Each has one alias, of two parts, and a docstring of one fact."""
     alias = alias_of(cls)
     assert class_of(alias) is cls
-    assert alias.partition(".")[0] in ("user", "voice", "turn", "agent", "call")
+    assert alias.partition(".")[0] in ("user", "voice", "turn", "agent", "call", "line")
     assert cls.__doc__
     assert cls.__doc__.endswith(".") or ".\n" in cls.__doc__
 
