@@ -22,8 +22,7 @@ from bargein.routes.error_hints import SuggestsNames
 from bargein.routes.logs import get_logger
 
 from ..events import EventLoopBlocked
-from ..websocket import Data, HttpRequest, check_all
-from ..websocket._accept import accept_or_stream
+from ..websocket import Data, HttpRequest, accept_or_stream, check_all
 from ..websocket._connection import Connection
 from ..websocket._protocol_log import PROTOCOL_LOG
 from ..wires._limits import HARD_LIMIT_FACTOR, Limits

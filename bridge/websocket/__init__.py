@@ -7,6 +7,7 @@ and in bounded time.
 from ._accept import HttpAnswer as HttpAnswer
 from ._accept import HttpRequest as HttpRequest
 from ._accept import accept as accept
+from ._accept import accept_or_stream as accept_or_stream
 from ._accept import http_response as http_response
 from ._connect import ENVIRONMENT as ENVIRONMENT
 from ._connect import HandshakeRefusedError as HandshakeRefusedError
