@@ -222,7 +222,8 @@ def random_barge_ins(moments, seed):
                 await trio.sleep(0.2)
                 last_s = max(at_s + len(coded) / 8_000 for at_s, coded in player_of(phone))
                 if sounding:
-                    assert len(cuts) > before
+                    # What ends by itself before the voice is heard is not cut.
+                    assert len(cuts) > before or last_s - began_s < 0.04 + way_s + 0.001
                     assert last_s - began_s < 0.04 + 2 * way_s + 0.001
                 await trio.sleep(1.5)
             await trio.sleep(15)
