@@ -85,6 +85,7 @@ def _is_free(target: ast.Attribute, is_call: bool) -> bool:
 
 
 HAND_ON_THE_CALL = {
+    "answering/_line_hold.py": "it is attached to a call, as users do",
     "answering/_who_answered.py": "it is attached to a call, as users do",
     "evaluation/_replay.py": "it declares the agent of its calls, as users do",
     "speech/_speech.py": "a speech stack is attached to a call",

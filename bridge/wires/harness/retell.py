@@ -13,7 +13,7 @@ from .._wire import HostedCall, NewCall, RequestRefusedError, WireConnection
 from ..text._text_session import TextSession
 from ._retell_transport import RetellTransport
 
-SECRET_VARIABLE = "BARGEIN_RETELL_SECRET"  # the name of a variable, not a secret
+RETELL_SECRET_VARIABLE = "BARGEIN_RETELL_SECRET"  # the name of a variable, not a secret
 PATH = "/retell/"
 MIN_SECRET_CHARS = 16
 """As many as a server's token needs that strangers can reach."""
@@ -39,7 +39,7 @@ class RetellWire:
         Raises:
             ValueError: It is shorter than 16 characters, or has a slash.
         """
-        self._secret = secret or os.environ.get(SECRET_VARIABLE) or ""
+        self._secret = secret or os.environ.get(RETELL_SECRET_VARIABLE) or ""
         if self._secret and (len(self._secret) < MIN_SECRET_CHARS or "/" in self._secret):
             raise ValueError(
                 f"RetellWire(secret=) has at least {MIN_SECRET_CHARS} characters and no slash"

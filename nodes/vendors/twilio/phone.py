@@ -34,8 +34,8 @@ from bargein.nodes.services._phone_account import (
     json_fields,
 )
 
+from ._twilio_calls import TwilioCalls
 from .errors import TWILIO_ERRORS
-from .twilio_calls import TwilioCalls
 
 if TYPE_CHECKING:
     import httpx2

@@ -22,9 +22,9 @@ from bargein.bridge.events import (
 from bargein.bridge.server import open_server
 from bargein.routes import BargeinError, Message
 
+from ._phone_sound import Handset, ScriptVoice, SoundFileError, wav_of
 from ._played_carriers import CARRIERS, PlayedLine
 from .fake_media import FakeMediaCall
-from .phone_sound import Handset, ScriptVoice, SoundFileError, wav_of
 
 DEFAULT_TARGET = "agent.py"
 
