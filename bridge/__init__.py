@@ -45,7 +45,7 @@ from .history._history import UserEntry as UserEntry
 from .monitoring._provider_circuits import Circuit as Circuit
 from .monitoring._provider_circuits import ProviderKind as ProviderKind
 from .monitoring._provider_faults import record_fault as record_fault
-from .monitoring._stage_budgets import Budgets as Budgets
+from .monitoring._silence_budgets import Budgets as Budgets
 
 __all__ = [
     "AgentEntry",

@@ -31,7 +31,7 @@ from .call._open_call import open_bare_call
 from .control._tool_permissions import PermissionQuestion
 from .events import AgentError, CallStarted, PermissionRequested
 from .history._history import History
-from .monitoring._stage_budgets import Budgets
+from .monitoring._silence_budgets import Budgets
 from .monitoring.error_text import detail, headline
 from .validation.arguments import check_has, check_instance, check_takes
 from .validation.event_loop import check_trio

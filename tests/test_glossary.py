@@ -148,7 +148,7 @@ PRESSED_OR_FROZEN = re.compile(r"^ +(?:async )?(#?hold(?:[A-Z]\w*)?)\(.*\) \{$",
 OF_THE_VOICE = {"audio.js", "playout.js", "timeline-data.js"}
 """The scripts of the page that hold the agent's voice, or show that it was held."""
 
-OF_A_BUDGET_OR_QUEUE = {"playout/_audio_buffers.py": "take", "wires/_limits.py": "take"}
+OF_A_BUDGET_OR_QUEUE = {"playout/_audio_buffers.py": "take", "wires/_server_limits.py": "take"}
 """Where a piece is taken from a queue, and a token from a bucket, as everywhere."""
 
 

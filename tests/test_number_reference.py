@@ -20,7 +20,7 @@ def test_the_numbers_that_people_look_for_are_found() -> None:
     settings = [one for ones in number_reference.settings().values() for one in ones]
     places = {(one.owner, one.name): one for one in settings}
     assert places["TurnSettings", "min_duration_s"].default == 0.8
-    assert places["Limits", "max_calls"].file == "bridge/wires/_limits.py"
+    assert places["Limits", "max_calls"].file == "bridge/wires/_server_limits.py"
     assert places["ModelEndpointing", "longest_pause_s"].meaning
     constants = [one for ones in number_reference.constants().values() for one in ones]
     assert {"COMMIT_S", "SINK_OVERFLOW", "GOODBYE_S"} <= {one.name for one in constants}

@@ -17,7 +17,7 @@ from typing import Any, final
 from bargein.routes.logs import get_logger
 
 from ..websocket import Data
-from ..wires._limits import HARD_LIMIT_FACTOR, Limits
+from ..wires._server_limits import HARD_LIMIT_FACTOR, Limits
 from ._agent_socket import ABNORMAL_CLOSE, AgentSocket
 from ._agent_thread import Crossing
 

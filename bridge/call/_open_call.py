@@ -17,7 +17,7 @@ from ..agents._default_chain import Generates
 from ..events import CallStarted
 from ..history._history import History
 from ..monitoring._provider_faults import record_faults, stop_recording
-from ..monitoring._stage_budgets import Budgets
+from ..monitoring._silence_budgets import Budgets
 from ..monitoring._stage_watchdog import StageWatchdog
 from ..validation.event_loop import check_trio
 from ._call import Call

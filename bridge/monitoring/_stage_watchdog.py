@@ -35,7 +35,7 @@ from ..events import (
     VoiceStopped,
     VoiceWords,
 )
-from ._stage_budgets import Budgets
+from ._silence_budgets import Budgets
 
 if TYPE_CHECKING:
     from ..answers._answer import Answer

@@ -1,7 +1,7 @@
 """The port: listens, admits, limits, counts and drains; it knows no message of a wire."""
 
-from ..wires._limits import Limits as Limits
 from ..wires._metrics import Metrics as Metrics
+from ..wires._server_limits import Limits as Limits
 from ._access import UnguardedError as UnguardedError
 from ._run_server import run as run
 from ._serve import open_server as open_server

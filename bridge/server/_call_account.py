@@ -21,8 +21,8 @@ from bargein.routes.logs import get_logger
 
 from ..conversations import ConversationBusyError
 from ..events import AnswerEnded, StageStalled
-from ..wires._limits import Limits
 from ..wires._metrics import KNOWN_REASONS, Metrics
+from ..wires._server_limits import Limits
 from ..wires._wire import CallEnd, RefusalCode
 
 if TYPE_CHECKING:

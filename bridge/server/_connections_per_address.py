@@ -19,8 +19,8 @@ from typing import Literal, final
 
 import trio
 
-from ..wires._limits import Limits, RateLimit
 from ..wires._metrics import Budget
+from ..wires._server_limits import Limits, RateLimit
 
 MAX_ADDRESSES = 10_000
 """How many addresses that have reserved nothing are remembered, at about 1 KB each."""

@@ -15,7 +15,7 @@ from bargein.routes.error_containment import only_error
 from bargein.routes.logs import get_logger
 
 from ..stopping._stop_signals import StopSignals
-from ..wires._limits import Limits
+from ..wires._server_limits import Limits
 from ._serve import open_server
 from ._server import Server
 from ._server_options import ServerOptions

@@ -17,7 +17,7 @@ from ..monitoring._event_loop_watchdog import watch_loop
 from ..validation.arguments import check_has, check_instance, check_strings
 from ..validation.event_loop import check_trio
 from ..validation.public_url import checked_public_url
-from ..wires._limits import Limits
+from ..wires._server_limits import Limits
 from ..wires._wire import Wire
 from ..wires.native import NativeWire
 from ._access import Access, Origins

@@ -25,9 +25,9 @@ from ..events import EventLoopBlocked
 from ..websocket import Data, HttpRequest, accept_or_stream, check_all
 from ..websocket._connection import Connection
 from ..websocket._protocol_log import PROTOCOL_LOG
-from ..wires._limits import HARD_LIMIT_FACTOR, Limits
 from ..wires._metrics import Metrics
 from ..wires._operators import Operators
+from ..wires._server_limits import HARD_LIMIT_FACTOR, Limits
 from ..wires._wire import RefusalCode, Resumes, Session, Wire, WireConnection
 from ._access import Access, Bearer, time_left_s
 from ._admission import Admission, PendingConnection

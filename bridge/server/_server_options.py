@@ -8,7 +8,7 @@ from typing import TypedDict
 
 import trio
 
-from ..wires._limits import Limits
+from ..wires._server_limits import Limits
 from ..wires._wire import Wire
 from ._access import Origins
 

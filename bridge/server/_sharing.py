@@ -12,8 +12,8 @@ from typing import Protocol, final
 import trio
 
 from ..websocket import Data
-from ..wires._limits import Limits
 from ..wires._metrics import Metrics
+from ..wires._server_limits import Limits
 from ._connections_per_address import Addresses, Reserved
 
 

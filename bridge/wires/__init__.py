@@ -5,7 +5,7 @@ run ``check_wire``.
 """
 
 from ..protocol._outbox import Outbox as Outbox
-from ._limits import RateLimit as RateLimit
+from ._server_limits import RateLimit as RateLimit
 from ._signals import Signals as Signals
 from ._wire import CallEnd as CallEnd
 from ._wire import HostedCall as HostedCall

@@ -21,8 +21,8 @@ from bargein.routes import BargeinError
 from .._call_request import Direction, Identity
 from ..websocket import Data, HttpRequest, Source
 from ..websocket._connection import POLICY_VIOLATION, TRY_AGAIN_LATER
-from ._limits import Limits
 from ._metrics import Metrics
+from ._server_limits import Limits
 from ._signals import Signals
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ Rules:
 5. A filler promises words: if the call falls idle without any, whatever the reason, the apology
    follows. Only who cuts what was waited for, or begins another turn, waits no longer.
 6. How long a stage may keep the caller waiting before one is said, `Budgets` say, in
-   `bridge/monitoring/_stage_budgets.py`; `StageStalled` tells that the time is up.
+   `bridge/monitoring/_silence_budgets.py`; `StageStalled` tells that the time is up.
 7. Where nothing speaks, because the agent answers in writing, nothing sounds either.
 """
 

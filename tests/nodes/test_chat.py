@@ -11,7 +11,7 @@ from bargein.fakes import FakeOpenAIChat
 from bargein.testing import ScriptedModel, open_call
 from bargein.tools import ToolDefinitionError, tool
 
-from .answering import answer_with
+from .answers_by_script import answer_with
 
 
 async def test_the_model_answers_the_conversation_as_it_was_heard(autojump_clock):

@@ -24,7 +24,7 @@ from bargein.llm import TextDelta
 from bargein.testing import ScriptedModel, calls, open_call
 from bargein.tools import commit, shield, tool
 
-from .answering import answer_with
+from .answers_by_script import answer_with
 from .reporting import Teller, asks, report
 
 

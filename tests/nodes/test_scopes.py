@@ -16,7 +16,7 @@ from bargein.events import (
 from bargein.llm import TextDelta, Usage
 from bargein.testing import open_call
 
-from .answering import answer_with
+from .answers_by_script import answer_with
 
 
 class Holding:

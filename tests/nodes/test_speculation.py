@@ -16,7 +16,7 @@ from bargein.llm import ChatModelError, TextDelta, ToolCallRequest, Usage
 from bargein.testing import open_call
 from bargein.tools import tool
 
-from .answering import answer_with
+from .answers_by_script import answer_with
 
 FIRST_PIECE_S = 0.4
 

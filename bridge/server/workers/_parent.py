@@ -29,8 +29,8 @@ from bargein.routes.error_containment import only_error
 from bargein.routes.logs import get_logger
 
 from ...stopping._stop_signals import StopSignals
-from ...wires._limits import Limits
 from ...wires._metrics import Metrics
+from ...wires._server_limits import Limits
 from .._connections_per_address import Reserved
 from .._listening_sockets import address_of, open_listeners
 from .._run_server import FORCE_S

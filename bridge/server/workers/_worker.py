@@ -25,7 +25,7 @@ from structlog.contextvars import bind_contextvars
 from bargein.routes.logs import get_logger
 from bargein.routes.service_nursery import open_service_nursery
 
-from ...wires._limits import Limits
+from ...wires._server_limits import Limits
 from .._connections_per_address import Reserved
 from .._run_server import run_until_stopped
 from .._serve import open_server

@@ -20,7 +20,7 @@ from bargein.routes.logs import get_logger
 from ...events import Button, CustomReceived, ToolCall, ToolResult, UserStoppedSpeaking
 from ...protocol._outbox import Outbox
 from ...websocket import Data
-from .._limits import HARD_LIMIT_FACTOR
+from .._server_limits import HARD_LIMIT_FACTOR
 from .._wire import CallEnd, HostedCall
 from ..text._text_events import Ignored, Prompt
 from ..text._text_transport import LONGEST_TURN_S, TextWireTransport, checked_number

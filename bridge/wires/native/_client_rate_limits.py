@@ -24,8 +24,8 @@ from ...protocol import (
 )
 from ...protocol._message_validation import BYTES_PER_INPUT_MS
 from ...websocket import Data
-from .._limits import Limits, RateLimit
 from .._metrics import Metrics
+from .._server_limits import Limits, RateLimit
 from ._native_transport import NativeTransport
 from ._sound_format import SoundFormat
 

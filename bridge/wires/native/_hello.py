@@ -13,7 +13,7 @@ from ._remote_handle import snapshot_of
 if TYPE_CHECKING:
     from ..._app import App
     from ...call._call import Call
-    from .._limits import Limits
+    from .._server_limits import Limits
 
 MAX_SAID_CHARS = 50_000
 """How much of a conversation is sent when a line starts: an hour of talk."""

@@ -22,7 +22,7 @@ from ...events import (
 )
 from ...protocol._outbox import Outbox
 from ...websocket import Data
-from .._limits import RateLimit
+from .._server_limits import RateLimit
 from .._wire import CallEnd, HostedCall
 from ..text._text_events import FarError, Ignored, PressedKey
 from ._cold_transfer import ColdTransfer

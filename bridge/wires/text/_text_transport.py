@@ -28,7 +28,7 @@ from ...events import (
 )
 from ...protocol._outbox import Outbox
 from ...websocket import Data
-from .._limits import RateLimit
+from .._server_limits import RateLimit
 from .._wire import CallEnd, HostedCall
 from ._text_events import Ignored, Prompt
 

@@ -18,7 +18,7 @@ from bargein.llm import AnthropicChat, GeminiChat, OpenAIChat, TextDelta, ToolCa
 from bargein.testing import open_call
 from bargein.tools import tool
 
-from ..answering import answer_with
+from ..answers_by_script import answer_with
 
 CALLS = {"weather": {"city": "Rome"}, "clock": {"city": "Rome"}}
 SECRETS = ("thought_signature", "The user wants", "reasoning_details", "redacted_thinking")

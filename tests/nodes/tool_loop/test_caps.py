@@ -11,7 +11,7 @@ from bargein.llm import ToolCallRequest, Usage
 from bargein.testing import open_call
 from bargein.tools import shield, tool
 
-from ..answering import answer_with
+from ..answers_by_script import answer_with
 from .script import Script, asks, nap, results
 
 

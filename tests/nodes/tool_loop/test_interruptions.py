@@ -21,7 +21,7 @@ from bargein.events import (
 from bargein.testing import chat_problems, open_call
 from bargein.tools import commit, current_tool, finish, shield, tool
 
-from ..answering import answer_with
+from ..answers_by_script import answer_with
 from .script import Script, asks, nap, results, texts, weather
 
 # --- interruptions --------------------------------------------------------------------------------

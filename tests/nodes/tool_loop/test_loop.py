@@ -18,7 +18,7 @@ from bargein.llm import AnswerProgress, ToolCallRequest
 from bargein.testing import open_call
 from bargein.tools import current_tool, tool
 
-from ..answering import answer_with
+from ..answers_by_script import answer_with
 from .script import Script, asks, nap, results, texts, weather
 
 # --- the loop -------------------------------------------------------------------------------------

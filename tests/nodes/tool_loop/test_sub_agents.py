@@ -19,7 +19,7 @@ from bargein.events import (
 from bargein.testing import open_call
 from bargein.tools import current_tool, tool
 
-from ..answering import answer_with
+from ..answers_by_script import answer_with
 from .script import Script, asks, nap, results, texts
 
 

@@ -12,7 +12,7 @@ from bargein.events import ToolResult
 from bargein.llm import ToolCallRequest
 from bargein.testing import ScriptedModel, calls, open_call
 from bargein.tools import FunctionTool, ToolContext, ToolDefinitionError, finish, shield, tool
-from tests.nodes.answering import answer_with
+from tests.nodes.answers_by_script import answer_with
 
 
 def test_bare_and_with_options():
