@@ -508,9 +508,14 @@ PROOFS = {
 }
 
 
-WITHOUT_SDK = {"RimeVoice", "Twilio", "TwilioCall"}
-"""What no program here speaks: Rime publishes none for its WebSockets, nor Twilio for the side of a
-ConversationRelay that it plays itself; two of its requests set a number, by httpx2."""
+WITHOUT_SDK = {
+    "RimeVoice",
+    *("Exotel", "Phone", "Plivo", "Telnyx", "TelnyxMedia", "Twilio", "TwilioCall", "Vonage"),
+    *("StreamCall", "StreamCarrier"),
+    *("LineCall", "LineHarness", "Retell", "RetellCall", "Vapi", "VapiCall"),
+}
+"""What no program here speaks: Rime publishes none for its WebSockets, and the others play the side
+of a carrier or a platform, for which it publishes none; their requests go by httpx2."""
 
 
 def installed(package: str, folder: Path) -> Path | None:

@@ -33,6 +33,7 @@ from ..validation._verb_arguments import (
     check_event,
     check_flag,
     check_number,
+    check_screen,
     check_string,
     check_word,
     outside_loop,
@@ -272,7 +273,11 @@ class Call(SuggestsNames):
 
         Returns:
             A function that ends this; to be called once.
+
+        Raises:
+            TypeError: `screen` is no function of an event.
         """
+        check_screen(screen)
         self._screens += (screen,)
 
         def end() -> None:

@@ -75,6 +75,7 @@ CALL = [
     wrong(Call.publish, "event", AgentResponse),
     wrong(Call.publish, "event", {"type": "user.started_speaking"}),
     wrong(Call.publish, "source", 7, event=UserStartedSpeaking()),
+    wrong(Call.screen, "screen", 7),
     wrong(Call.say, "text", None),
     wrong(Call.say, "interruptible", "no", text="Hello"),
     wrong(Call.say, "stop_on_key", "1", text="Hello"),

@@ -116,7 +116,16 @@ class Level:
         ),
         (
             TransferCall(target_phone_number="+1"),
-            {"type": "event", "name": "call.transfer", "data": {"target_phone_number": "+1"}},
+            {
+                "type": "event",
+                "name": "call.transfer",
+                "data": {
+                    "target_phone_number": "+1",
+                    "announce": "",
+                    "briefing": "",
+                    "if_interrupted": "continue",
+                },
+            },
         ),
         (UserStartedSpeaking(), {"type": "event", "name": "user.started_speaking", "data": {}}),
         (Order(drink="tea"), {"type": "event", "name": "order", "data": {"drink": "tea"}}),

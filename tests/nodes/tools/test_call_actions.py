@@ -78,10 +78,10 @@ async def put_through(context: ToolContext) -> object:
 @pytest.mark.parametrize(
     ("telephone", "told"),
     [
-        (True, '{"type":"call.action_completed","action":"transfer"}'),
+        (True, '{"type":"call.action_completed","action":"transfer","note":""}'),
         (
             False,
-            '{"type":"call.action_failed","action":"transfer",'
+            '{"type":"call.action_failed","action":"transfer","cause":"unable",'
             '"reason":"the caller\'s line cannot transfer calls"}',
         ),
     ],
