@@ -32,8 +32,8 @@ from ..history._history import History
 from ..validation._verb_arguments import (
     check_event,
     check_flag,
+    check_function,
     check_number,
-    check_screen,
     check_string,
     check_word,
     outside_loop,
@@ -277,7 +277,7 @@ class Call(SuggestsNames):
         Raises:
             TypeError: `screen` is no function of an event.
         """
-        check_screen(screen)
+        check_function("screen", "screen", screen)
         self._screens += (screen,)
 
         def end() -> None:

@@ -113,16 +113,3 @@ def check_instruction(verb: str, text: object) -> None:
     assert isinstance(text, str)
     if is_blank(text):
         raise ValueError(f"{verb}() text= is an instruction, not {text!r}; to stop, use cancel()")
-
-
-def check_screen(screen: object) -> None:
-    """Check what ``call.screen()`` is given.
-
-    Raises:
-        TypeError: It is no function that takes an event.
-    """
-    if not callable(screen):
-        raise TypeError(
-            f"call.screen(screen=) is a function that takes an event and returns one, "
-            f"not {screen!r}"
-        )
