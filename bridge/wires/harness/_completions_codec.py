@@ -33,8 +33,8 @@ class CompletionRequest:
 
     user: tuple[str, ...] = field(repr=False)
     """What the caller has said, a message each."""
-    heard: str = field(repr=False)
-    """What the caller has heard of the agent since the last but one of these."""
+    heard: tuple[str, ...] = field(repr=False)
+    """What the caller has heard of the agent before the first of these, and behind each."""
     call: str
     """The id of the call; empty for a request that belongs to none."""
     facts: Mapping[str, str] = field(repr=False)
@@ -63,23 +63,22 @@ def read_request(body: bytes, header: str = "") -> CompletionRequest | str:
     if len(messages) > MAX_MESSAGES:
         return f"messages has at most {MAX_MESSAGES} messages"
     user: list[str] = []
-    heard: list[str] = []
-    last: list[str] = []
+    heard: list[list[str]] = [[]]
     for each in messages:
         if not isinstance(each, dict) or not isinstance(each.get("role"), str):
             return "each message is an object with a role"
         text = _text(each.get("content"))
         if each["role"] == "user" and text.strip():
             user.append(text)
-            last, heard = heard, []
-        elif each["role"] == "assistant":
-            heard.append(text)
+            heard.append([])
+        elif each["role"] == "assistant" and text.strip():
+            heard[-1].append(text)
     options = asked.get("stream_options")
     call = asked.get("call")
     model = asked.get("model")
     return CompletionRequest(
         tuple(user),
-        " ".join(heard or last),
+        tuple(map(" ".join, heard)),
         _call_id(asked, header),
         _facts(call) if isinstance(call, dict) else {},
         model[:MAX_ID_CHARS] if isinstance(model, str) else "bargein",

@@ -110,7 +110,7 @@ class CompletionsTransport(TextWireTransport):
         super().__init__(Outbox(), hosted)
         self.requests = 0
         self._writer: AnswerWriter | None = None
-        self._user: tuple[str, ...] = ()
+        self._user: tuple[str, ...] | None = None
         self._waiting = ""
         self._is_generating = False
         self._stale = 0
@@ -167,8 +167,8 @@ class CompletionsTransport(TextWireTransport):
             self.interrupt(self._writer, call)
         if call.answers.playout.front is not None:
             self.count_barge_in()
-        call.answers.audio.report_speech("stopped", asked.heard)
-        words = self._new_words(asked)
+        words, heard = self._new_words(asked)
+        call.answers.audio.report_speech("stopped", heard)
         if words and not self.may_say_more():
             writer.finish()
             return
@@ -206,16 +206,20 @@ class CompletionsTransport(TextWireTransport):
             self.start_turn(call)
             self.await_words(call, LONGEST_TURN_S)
 
-    def _new_words(self, asked: CompletionRequest) -> str:
-        """Return what the caller has said since the last request; if nothing, it is asked again
-        for an answer that did not get there."""
+    def _new_words(self, asked: CompletionRequest) -> tuple[str, str]:
+        """Return what the caller has said since the last request, and has heard of its answer.
+
+        A request without new words is asked again, for an answer that did not get there.
+        """
         known, self._user = self._user, asked.user
-        continues = bool(known) and asked.user[: len(known)] == known
-        # The platform may have shortened the conversation, or changed a word of it.
-        new = asked.user[len(known) :] if continues else asked.user[-1:]
+        if known is not None and asked.user[: len(known)] == known:
+            # Requests that were closed on their way leave several messages of the caller's.
+            new, heard = asked.user[len(known) :], asked.heard[len(known) :]
+        else:  # the platform has shortened the conversation, or changed a word; or it is the first
+            new, heard = asked.user[-1:], asked.heard[:-3:-1]
         if not new and self.user_speaks:
             new = asked.user[-1:]
-        return " ".join(text.strip() for text in new)
+        return " ".join(text.strip() for text in new), next(filter(None, heard), "")
 
     def decode(self, data: Data) -> Ignored:
         """Return nothing: requests are not messages of a socket."""

@@ -105,7 +105,7 @@ class FakeVapiCall:
         """Ask for the first words, and run the voice until it is cancelled."""
         self._nursery = nursery
         nursery.start_soon(self._voice.run)
-        nursery.start_soon(self.ask)
+        self._ask_soon()
 
     def _note_change(self, change: object) -> None:
         self._changes.unpark_all()
@@ -121,7 +121,7 @@ class FakeVapiCall:
             self.messages.append({"role": "assistant", "content": heard})
         await trio.sleep(len(text) / self._vapi.chars_per_s + TURN_S)
         self.messages.append({"role": "user", "content": text})
-        self._nursery.start_soon(self.ask)
+        self._ask_soon()
 
     async def quiet(self, for_s: float = 3.0) -> None:
         """Wait until the agent has said nothing for a while."""
@@ -131,7 +131,12 @@ class FakeVapiCall:
             if patience.cancelled_caught and self._voice.is_idle and self._answering is None:
                 return
 
-    async def ask(self) -> None:
+    def _ask_soon(self) -> None:
+        # The scope stands before the task runs, for who speaks over it in the same moment.
+        self._answering = trio.CancelScope()
+        self._nursery.start_soon(self._ask, self._answering)
+
+    async def _ask(self, scope: trio.CancelScope) -> None:
         """Ask for a completion, and speak it."""
         asked = {
             "model": "agent",
@@ -139,8 +144,7 @@ class FakeVapiCall:
             "stream": self._vapi.streams,
             "call": self._facts,
         }
-        with trio.CancelScope() as scope:
-            self._answering = scope
+        with scope:
             try:
                 async for piece in completion(await self._dial(), asked, self._headers):
                     self._voice.say(piece)

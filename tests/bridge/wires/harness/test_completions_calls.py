@@ -4,7 +4,7 @@ import json
 
 import pytest
 import trio
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bargein.events import AgentResponse, AgentSpeechCut, UserStartedSpeaking
@@ -82,6 +82,7 @@ async def test_a_closed_request_cuts_in_the_same_step(autojump_clock):
     story=st.sampled_from(sorted(STORIES)),
     streams=st.booleans(),
 )
+@example(moments=[1.0, 0.0, 0.0], story="Arabic", streams=False)
 def test_heard_is_what_the_next_request_tells_at_any_moment(moments, story, streams):
     """Whenever the caller interrupts, in any script, heard is what the platform has spoken."""
     random_barge_ins(lambda: FakeVapi(streams=streams), moments, STORIES[story])

@@ -7,7 +7,7 @@ import trio
 from structlog.testing import capture_logs
 
 from bargein import App
-from bargein.events import AgentResponse
+from bargein.events import AgentResponse, UserTranscriptionReceived
 from bargein.fakes import HttpRefusedError, MemoryListener
 from bargein.harness import CompletionsWire
 from bargein.server import Limits, open_server
@@ -33,10 +33,10 @@ async def answer(call):
     call.converse(Echo())
 
 
-def served(**options):
+def served(app=answer, **options):
     door = MemoryListener()
     options = {"token": TOKEN, **options}
-    return door, open_server(App(answer), wires=(CompletionsWire(),), listeners=[door], **options)
+    return door, open_server(App(app), wires=(CompletionsWire(),), listeners=[door], **options)
 
 
 async def raw(door, body, *, method="POST", path=PATH, headers=BEARER):
@@ -175,3 +175,26 @@ async def test_a_server_that_stops_completes_its_answers(autojump_clock):
         await trio.sleep(0.2)
     assert b"Good " in got[0]
     assert got[0].endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n")
+
+
+async def test_requests_that_never_came_leave_nothing_out(autojump_clock):
+    """Their words are all new in the next one, and what was heard is what stands before them."""
+    said, calls = [], []
+
+    async def answer(call):
+        calls.append(call)
+        call.router.observe(UserTranscriptionReceived, lambda m: said.append(m.event.content))
+        call.converse(Echo())
+        call.say("Good evening, this is Ada.")
+
+    door, opened = served(app=answer)
+    async with opened:
+        asked = [{"role": "system", "content": "Be kind."}]
+        for heard in ("Good evening,", "Good"):
+            await asked_json(door, "POST", PATH, {**ASK, "messages": asked}, BEARER)
+            asked.append({"role": "assistant", "content": heard})
+            asked += [{"role": "user", "content": word} for word in ("One.", "Two.")]
+        await asked_json(door, "POST", PATH, {**ASK, "messages": asked}, BEARER)
+        assert said == ["One. Two.", "One. Two."]
+        agent = [one.heard for one in calls[0].history.entries if one.role == "agent"]
+        assert agent[:2] == ["Good evening,", "Good"]
