@@ -53,6 +53,9 @@ app = App(answer)
 """
 
 
+HANG_UP = b"\x88\x82\0\0\0\0\x03\xe8"
+"""A closing frame with code 1000, masked with zeros (RFC 6455, section 5.5.1)."""
+
 KEEPS_ON = """
 
 async def keeps_on(call):
@@ -186,7 +189,7 @@ def test_the_calls_of_all_workers_are_limited(folder):
         kept = [line for line in lines if has_call(line)]
         assert len(kept) == 3
         assert status_of(port) == (503, 5)
-        kept[0].close()
+        kept[0].sendall(HANG_UP)  # only lost, it would keep its place
         until_s = time.monotonic() + PATIENCE_S
         while status_of(port)[0] != 101:
             assert time.monotonic() < until_s
