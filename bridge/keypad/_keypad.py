@@ -30,7 +30,7 @@ from ..events import (
 from ..languages import LineWords, language, normalized, with_some
 from ..validation._verb_arguments import check_string
 from ..validation.numbers import check_count, check_seconds
-from ._privacy import Privacy
+from ._privacy import END_S, Privacy
 
 if TYPE_CHECKING:
     from bargein.routes import Message
@@ -187,7 +187,8 @@ class Keypad:
             The keys, whose ``get_secret_value()`` alone shows them; ``None`` if there are none.
 
         Raises:
-            CallActionError: The carrier records, and cannot pause that; nothing was asked.
+            CallActionError: The carrier records, and cannot pause that, in which case nothing was
+                asked; or it does not resume it.
             KeyCheckError: `check` failed.
             TypeError: An argument has another type.
             ValueError: A number is out of its bounds.
@@ -208,7 +209,8 @@ class Keypad:
                 )
             finally:
                 self._came.clear()
-                await privacy.end()
+                with trio.move_on_after(END_S, shield=True):
+                    await privacy.end()
 
     # --- what comes -----------------------------------------------------------------------------
 

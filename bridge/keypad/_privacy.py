@@ -34,6 +34,10 @@ key is held, and frames of it may be on their way."""
 PAUSE_S = 5.0
 """How long a carrier may take to pause its recording, or to resume it, in seconds."""
 
+END_S = TAIL_S + PAUSE_S + 1.0
+"""How long ``Privacy.end()`` may take, in seconds: longer than the carrier, so that a carrier which
+is late is told."""
+
 log = get_logger()
 
 
@@ -72,7 +76,7 @@ class Privacy:
         self._call = call
         self._on_key = on_key
         self._start_s = 0.0
-        self._silent_until_s: float | None = None
+        self._is_ending = False
         self._unscreen: Callable[[], None] | None = None
 
     async def start(self) -> None:
@@ -87,19 +91,20 @@ class Privacy:
         await self._pause(True)
 
     async def end(self) -> None:
-        """Let the line be heard and recorded again, whatever happened; cancelling waits for it.
+        """Let the line be heard and recorded again, whatever happened.
+
+        Cancelling this lets the line be heard at once; the carrier's recording may stay paused, so
+        shield it, for `END_S`.
 
         Raises:
             CallActionError: The carrier did not resume its recording.
         """
-        now_s = trio.current_time()
-        self._silent_until_s = now_s + TAIL_S
-        with trio.CancelScope(shield=True, deadline=now_s + TAIL_S + PAUSE_S):
-            try:
-                await trio.sleep(TAIL_S)
-                await self._pause(False)
-            finally:
-                self._lift()
+        self._is_ending = True
+        try:
+            await trio.sleep(TAIL_S)
+            await self._pause(False)
+        finally:
+            self._lift()
 
     async def _pause(self, on: bool) -> None:
         """Pause the carrier's recording, or resume it, if its transport can."""
@@ -128,7 +133,7 @@ class Privacy:
             case UserAudio(pcm=pcm, sample_rate_hz=rate_hz):
                 return UserAudio(pcm=bytes(len(pcm)), sample_rate_hz=rate_hz)
             case DTMFInput(button=button):
-                if self._silent_until_s is None:
+                if not self._is_ending:
                     self._on_key(button)
                 return PrivateInput()
             case UserStartedSpeaking() | UserTranscriptionReceived() | CustomReceived():

@@ -242,13 +242,14 @@ async def test_a_voice_is_no_barge_in_and_no_turn_meanwhile(autojump_clock: Any)
 
 
 class Records:
-    """A carrier that records, and may refuse to pause that."""
+    """A carrier that records, and may refuse to pause that, or never answer to go on."""
 
     audio, sample_rate_hz = False, 8_000
 
-    def __init__(self, refuses: bool = False) -> None:
+    def __init__(self, refuses: bool = False, hangs: bool = False) -> None:
         self.paused: list[bool] = []
         self.refuses = refuses
+        self.hangs = hangs
 
     def send(self, message: Any) -> None:
         """Take no events."""
@@ -263,6 +264,8 @@ class Records:
         await trio.sleep(0.3)
         if self.refuses and on:
             raise CallActionError("recordings cannot be paused")
+        if self.hangs and not on:
+            await trio.sleep_forever()
         self.paused.append(on)
 
 
@@ -276,6 +279,16 @@ async def test_the_carriers_recording_pauses_before_anything_is_asked(
         await clerk.done.wait()
         assert carrier.paused == ([False] if refuses else [True, False])
         assert isinstance(clerk.failed, CallActionError) == refuses
+
+
+async def test_a_recording_that_does_not_go_on_is_told(autojump_clock: Any) -> None:
+    """A carrier that never answers fails the question, as one that refuses does."""
+    clerk, carrier = Clerk(tries=1, timeout_s=1.0), Records(hangs=True)
+    began_s = trio.current_time()
+    async with App(clerk.answer).open_call(carrier):
+        await clerk.done.wait()
+        assert isinstance(clerk.failed, CallActionError)
+        assert trio.current_time() - began_s < 60.0
 
 
 @pytest.mark.parametrize(
