@@ -89,7 +89,8 @@ class WarmTransfer:
             with trio.CancelScope(shield=True):  # each request of it has its limit
                 await account.carrier.join(caller.call, placed.call)
         except BaseException:
-            await self._let_go(account)
+            with trio.move_on_after(HANG_UP_S, shield=True):
+                await self._let_go(account)
             raise
         if self._call is not None:
             self._call.end("transferred")
@@ -130,8 +131,7 @@ class WarmTransfer:
                 call.say(GONE)
             call.publish(EndCall(reason="not_transferred"), source="call")
             return
-        with trio.move_on_after(HANG_UP_S, shield=True):
-            try:
-                await account.carrier.hang_up(placed.call)
-            except CallActionError as error:
-                log.warning("colleague_not_hung_up", cause=error.cause, pii_why=str(error))
+        try:
+            await account.carrier.hang_up(placed.call)
+        except CallActionError as error:
+            log.warning("colleague_not_hung_up", cause=error.cause, pii_why=str(error))

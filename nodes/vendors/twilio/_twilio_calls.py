@@ -97,15 +97,15 @@ class TwilioCalls:
         try:
             await self._change(call, {"Twiml": twiml})
         except BaseException:
-            await self._end_quietly(other)
+            with trio.move_on_after(REQUEST_S, shield=True):
+                await self._end_quietly(other)
             raise
 
     async def _end_quietly(self, call: str) -> None:
-        with trio.move_on_after(REQUEST_S, shield=True):
-            try:
-                await self.hang_up(call)
-            except CallActionError:
-                return  # the carrier ends it when its conference stays empty
+        try:
+            await self.hang_up(call)
+        except CallActionError:
+            return  # the carrier ends it when its conference stays empty
 
     async def _change(self, call: str, form: Mapping[str, str]) -> None:
         await self._post(f"/Calls/{quote(call, safe='')}.json", form, "refused to change the call")
