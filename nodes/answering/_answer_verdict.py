@@ -161,7 +161,7 @@ class AnswerVerdict:
 
     def _by_words(self) -> WhoByWhat | None:
         said = self._all()
-        places = [
+        places: list[tuple[int, int, WhoAnswers]] = [
             (place, rank, who)
             for rank, who in enumerate(_MACHINES)
             if (place := self._finds(cast(LineKind, who), said)) is not None

@@ -70,7 +70,7 @@ class HoldMusicDetector:
         """
         import numpy as np
 
-        new = np.frombuffer(pcm, "<i2").astype(np.float32) / 32_768
+        new = np.frombuffer(pcm, "<i2").astype(np.float32) / np.float32(32_768)
         self._samples = np.concatenate((self._samples, new))
         length = len(self._shape)
         while len(self._samples) >= length:

@@ -94,7 +94,7 @@ class ToneDetector:
         """
         import numpy as np
 
-        new = np.frombuffer(pcm, "<i2").astype(np.float32) / 32_768
+        new = np.frombuffer(pcm, "<i2").astype(np.float32) / np.float32(32_768)
         self._waiting = np.concatenate((self._waiting, new))
         heard = None
         while len(self._waiting) >= self._hop:

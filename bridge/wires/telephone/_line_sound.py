@@ -78,7 +78,7 @@ class LineSound:
         if order is None:
             return self._framed(coded)
         if order == self._next and not self._kept:
-            self._next += 1
+            self._next = order + 1
             return self._framed(coded)
         return [frame for piece in self._in_order(coded, order) for frame in self._framed(piece)]
 

@@ -434,7 +434,8 @@ def parameters_of(given: object) -> dict[str, str] | None:
     """
     if isinstance(given, str):
         parts = given[: MAX_PARAMETERS * MAX_PARAMETER_CHARS].replace(",", ";").split(";")
-        given = dict(part.strip().removeprefix("X-PH-").partition("=")[::2] for part in parts)
+        named = (part.strip().removeprefix("X-PH-").partition("=") for part in parts)
+        given = {name: value for name, _, value in named}
     parameters = {
         name: value
         for name, value in (given.items() if isinstance(given, dict) else ())

@@ -59,8 +59,8 @@ class TextWireTransport:
         ignored: How many messages of the far side meant nothing, by why.
     """
 
-    audio: ClassVar[bool] = False
-    sample_rate_hz: ClassVar[int] = 8_000
+    audio = False
+    sample_rate_hz = 8_000
     silences: ClassVar[bool] = True
     length_factor: ClassVar[int] = 1
 

@@ -164,7 +164,8 @@ class FakePlivo(FakeStreamCarrier):
             return None
         assert stream.get("bidirectional") == stream.get("keepCallAlive") == "true"
         assert stream.get("contentType") == "audio/x-mulaw;rate=8000"
-        given = dict(one.partition("=")[::2] for one in stream.get("extraHeaders", "").split(","))
+        named = (one.partition("=") for one in stream.get("extraHeaders", "").split(","))
+        given = {name: value for name, _, value in named}
         assert all(name.isalnum() and value.isalnum() for name, value in given.items())
         return StreamAnswer(stream.text or "", given, "" if then is None else then.text or "")
 
