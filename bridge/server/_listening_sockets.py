@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Awaitable, Callable, Sequence
-from typing import final
+from typing import Any, Protocol, final
 
 import trio
 
@@ -19,6 +19,29 @@ NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 """What ``accept()`` fails with while the process or the machine has no room (POSIX, accept)."""
 
 log = get_logger()
+
+
+class NamedSocket(Protocol):
+    """A socket, of which only its name is asked."""
+
+    def getsockname(self) -> Any:
+        """Return the host and the port in a tuple; anything else is of this machine alone."""
+
+
+class ServerListener(Protocol):
+    """What a server listens on: ``trio.SocketListener``, or connections in memory."""
+
+    @property
+    def socket(self) -> NamedSocket:
+        """The socket, whose name tells who can reach it."""
+        ...
+
+    async def accept(self) -> trio.abc.Stream:
+        """Return the next connection."""
+        ...
+
+    async def aclose(self) -> None:
+        """Accept nothing more."""
 
 
 async def open_listeners(host: str, port: int) -> Sequence[trio.SocketListener]:
@@ -43,7 +66,7 @@ async def open_listeners(host: str, port: int) -> Sequence[trio.SocketListener]:
     return listeners
 
 
-def address_of(listeners: Sequence[trio.SocketListener]) -> tuple[str, int]:
+def address_of(listeners: Sequence[ServerListener]) -> tuple[str, int]:
     """Return the host and the port for a URL; ``("localhost", 0)`` without a socket or a port."""
     name = listeners[0].socket.getsockname() if listeners else None
     if not isinstance(name, tuple):
@@ -67,22 +90,20 @@ def peer_of(stream: trio.abc.AsyncResource) -> str:
     return str(name[0]) if isinstance(name, tuple) else str(name or "")
 
 
-def all_loopback(listeners: Sequence[trio.SocketListener]) -> bool:
+def all_loopback(listeners: Sequence[ServerListener]) -> bool:
     """Whether only this machine can reach any of the sockets."""
     names = [listener.socket.getsockname() for listener in listeners]
     return all(not isinstance(name, tuple) or is_loopback(name[0]) for name in names)
 
 
 @final
-class PatientListener(trio.abc.Listener[trio.SocketStream]):
+class PatientListener(trio.abc.Listener[trio.abc.Stream]):
     """A listener that tries again, and logs one line a minute.
 
     trio's own server does the same, but logs a traceback ten times a second.
     """
 
-    def __init__(
-        self, listener: trio.SocketListener, may_accept: Callable[[], Awaitable[None]]
-    ) -> None:
+    def __init__(self, listener: ServerListener, may_accept: Callable[[], Awaitable[None]]) -> None:
         """Wrap a listener.
 
         Args:
@@ -93,7 +114,7 @@ class PatientListener(trio.abc.Listener[trio.SocketStream]):
         self._may_accept = may_accept
         self._logged_at_s = -LOG_EVERY_S
 
-    async def accept(self) -> trio.SocketStream:
+    async def accept(self) -> trio.abc.Stream:
         """Accept a connection, once there is room for it.
 
         Raises:

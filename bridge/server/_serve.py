@@ -22,7 +22,7 @@ from ..wires._wire import Wire
 from ..wires.native import NativeWire
 from ._access import Access, Origins
 from ._connections_per_address import TRUST_THE_PROXY
-from ._listening_sockets import all_loopback, open_listeners
+from ._listening_sockets import ServerListener, all_loopback, open_listeners
 from ._proxies import TrustedProxies
 from ._server import Server
 from ._server_options import ServerOptions
@@ -55,7 +55,7 @@ async def open_server(
     insecure: bool = False,
     limits: Limits | None = None,
     ssl: ssl_module.SSLContext | None = None,
-    listeners: Sequence[trio.SocketListener] | None = None,
+    listeners: Sequence[ServerListener] | None = None,
     sharing: Sharing | None = None,
 ) -> AsyncIterator[Server]:
     """Serve an app while the block runs; leaving the block drains the server.

@@ -33,7 +33,7 @@ from ._access import Access, Bearer, time_left_s
 from ._admission import Admission, PendingConnection
 from ._call_account import CallAccount, CallNotOpenedError
 from ._connections_per_address import ResumeConnections
-from ._listening_sockets import PatientListener, address_of, peer_of
+from ._listening_sockets import PatientListener, ServerListener, address_of, peer_of
 from ._proxies import TrustedProxies
 from ._sharing import Alone, ResumedConnection, Sharing
 
@@ -120,7 +120,7 @@ class Server(SuggestsNames):
     def __init__(
         self,
         app: App,
-        listeners: Sequence[trio.SocketListener],
+        listeners: Sequence[ServerListener],
         limits: Limits,
         wires: Sequence[Wire],
         *,
@@ -162,9 +162,10 @@ class Server(SuggestsNames):
             is_encrypted=ssl is not None,
         )
         self._is_encrypted = ssl is not None
+        patient = [PatientListener(one, lambda: self._accepting.wait()) for one in listeners]
         self._listeners: list[Any] = [
             one if ssl is None else trio.SSLListener(one, ssl, https_compatible=True)
-            for one in listeners
+            for one in patient
         ]
 
     @property
@@ -449,10 +450,7 @@ class Server(SuggestsNames):
         with self._listening:
             await trio.serve_listeners(
                 self._serve_stream,
-                [
-                    PatientListener(listener, lambda: self._accepting.wait())
-                    for listener in self._listeners
-                ],
+                self._listeners,
                 handler_nursery=nursery,
                 task_status=task_status,
             )

@@ -6,11 +6,10 @@ import ssl as ssl_module
 from collections.abc import Sequence
 from typing import TypedDict
 
-import trio
-
 from ..wires._server_limits import Limits
 from ..wires._wire import Wire
 from ._access import Origins
+from ._listening_sockets import ServerListener
 
 
 class SharedOptions(TypedDict, total=False):
@@ -38,4 +37,4 @@ class ServerOptions(SharedOptions, total=False):
     host: str
     port: int
     ssl: ssl_module.SSLContext | None
-    listeners: Sequence[trio.SocketListener] | None
+    listeners: Sequence[ServerListener] | None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from copy import copy
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar, cast, final
+from typing import Generic, Protocol, TypeVar, final
 
 import trio
 
@@ -112,9 +112,8 @@ async def open_harness(
 
     app.answer = answer_and_tell
     door = MemoryListener()
-    listeners = cast("Sequence[trio.SocketListener]", [door])
     async with (
-        open_server(app, wires=(harness.wire(),), listeners=listeners) as server,
+        open_server(app, wires=(harness.wire(),), listeners=[door]) as server,
         harness.call(door.dial) as line,
     ):
         await is_open.wait()

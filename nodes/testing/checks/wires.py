@@ -445,8 +445,7 @@ class _WireChecks:
             trial.call = call
 
         app = App(answer, speech=_Voice(wire.signals.agent_rate_hz), not_understood=None)
-        listeners = cast("Sequence[trio.SocketListener]", [door])
-        async with open_server(app, wires=(wire,), listeners=listeners, limits=limits) as server:
+        async with open_server(app, wires=(wire,), listeners=[door], limits=limits) as server:
             peer = self._make_peer()
             headers = await peer.announce(door.dial) if isinstance(peer, AnnouncesCalls) else {}
             stream = await door.dial()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from copy import copy
 from dataclasses import dataclass
-from typing import cast, final
+from typing import final
 
 import trio
 
@@ -121,10 +121,9 @@ async def open_phone(
     app.phone = played.account(fake, speech, fake.transport())
     wires = app.phone.wires(PUBLIC_URL)
     door = MemoryListener()
-    listeners = cast("Sequence[trio.SocketListener]", [door])
     async with (
         open_server(
-            app, wires=wires, listeners=listeners, public_url=PUBLIC_URL, token="of nobody at all"
+            app, wires=wires, listeners=[door], public_url=PUBLIC_URL, token="of nobody at all"
         ) as server,
         fake.call(
             door.dial, voice_url=PUBLIC_URL + played.voice_path, caller=caller, called=called

@@ -193,7 +193,7 @@ async def open_line(app: App, **options: Any) -> AsyncIterator[NetworkCaller]:
     """Ring an app in memory, so that the call runs in virtual time; `options` are the caller's."""
     listener = MemoryListener()
     async with (
-        open_server(app, listeners=[listener]),  # type: ignore[list-item]
+        open_server(app, listeners=[listener]),
         open_caller("ws://localhost/ws", stream=await listener.dial(), **options) as caller,
     ):
         yield caller

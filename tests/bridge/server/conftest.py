@@ -131,7 +131,7 @@ def serving() -> Serving:
         listener = MemoryListener()
         speech = PlainVoice(rising) if voice else None
         app = App(answer, **{"name": "tester", "speech": speech, **(app or {})})
-        async with open_server(app, listeners=[listener], **options) as server:  # type: ignore[list-item]
+        async with open_server(app, listeners=[listener], **options) as server:
             yield Place(server, listener)
 
     return functools.partial(open_place)
