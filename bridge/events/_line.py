@@ -114,9 +114,9 @@ class TransferCall(Event):
     target_phone_number: ForeignText
     announce: ForeignText = ""
     """What the caller is told before; empty for nothing."""
-    briefing: ForeignText = ""
+    briefing: ForeignText = Field(default="", exclude=True, repr=False)
     """What a colleague is told before they take the call, while the caller waits; empty transfers
-    the caller without asking."""
+    the caller without asking.  Not sent to the caller's client."""
     if_interrupted: Literal["continue", "ask"] = "continue"
     """Whether a caller who speaks over the announcement, or while a colleague is asked, is
     transferred all the same, or is asked again: then nothing is transferred."""

@@ -115,14 +115,13 @@ class Level:
             },
         ),
         (
-            TransferCall(target_phone_number="+1"),
+            TransferCall(target_phone_number="+1", briefing="The caller owes us money."),
             {
                 "type": "event",
                 "name": "call.transfer",
                 "data": {
                     "target_phone_number": "+1",
                     "announce": "",
-                    "briefing": "",
                     "if_interrupted": "continue",
                 },
             },
