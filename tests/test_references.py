@@ -149,3 +149,10 @@ def test_a_line_that_is_no_entry_is_found() -> None:
     """An entry may go on in further lines that are indented; a line in its column may not."""
     text = "Do it.\n\nArgs:\n    a: One\n        two.\n    three.\n    b (c, d): Four.\n\nMore."
     assert list(unparsable(text)) == ["    three.", "    b (c, d): Four."]
+
+
+def test_every_page_is_in_the_table_of_the_site() -> None:
+    """Whoever adds a page names it in ``mkdocs.yml``, or the site is not built."""
+    table = (ROOT / "mkdocs.yml").read_text("utf-8")
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")}
+    assert not {page for page in pages if f": {page}\n" not in table}
