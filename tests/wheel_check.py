@@ -99,7 +99,7 @@ def check() -> None:
     }
     assert core == CORE, core
     names = {point.name for point in entry_points(group="bargein.commands")}
-    assert names == {"models", "demo", "eval"}, names
+    assert names == {"models", "demo", "eval", "phone", "dial"}, names
     help_text = subprocess.run(
         [sys.executable, "-m", "bargein", "--help"], capture_output=True, text=True, check=True
     ).stdout

@@ -303,6 +303,7 @@ async def test_a_card_is_told_by_no_wire_of_a_telephone(
     wire: Any, written: io.StringIO, autojump_clock: Any
 ) -> None:
     """Its messages, log lines and the carrier's own view of what we say back."""
+    pytest.importorskip("httpx2")  # of the extra "phone"
     clerk = Clerk()
     async with open_phone(clerk.answer, wire=wire) as phone:
         await trio.sleep(1.0)
