@@ -333,11 +333,15 @@ def add_worker_options(parser: argparse.ArgumentParser) -> None:
 
 def start_of_worker() -> WorkerStart | None:
     """Return what the parent gave this process; ``None`` if it is no worker."""
-    if WORKER_VARIABLE not in os.environ:
+    told = os.environ.get(WORKER_VARIABLE)
+    if told is None:
         return None
-    from ..server.workers._worker import WorkerStart
+    del os.environ[WORKER_VARIABLE]  # it has a token, which no program of a tool gets
+    from ..server.workers._worker import WorkerStart, join_parent
 
-    return WorkerStart.model_validate_json(os.environ[WORKER_VARIABLE])
+    start = WorkerStart.model_validate_json(told)
+    join_parent(start)
+    return start
 
 
 def report_to_parent(worker: WorkerStart, problem: str, *, code: int = 1) -> int:

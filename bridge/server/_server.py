@@ -326,12 +326,13 @@ class Server(SuggestsNames):
             stream, protocol, stall_s=limits.stall_s, ping_s=PING_S, close_s=limits.close_s
         )
         connection.continue_after(resumed.first)
-        wire = next(one for one in self._wires if one.name == resumed.wire)
         try:
             with CONTAINED:
+                wire = next(one for one in self._wires if one.name == resumed.wire)
                 await self._resume(wire, resumed.address, connection)
         except Exception:
             log.exception("connection_failed")
+            await trio.aclose_forcefully(stream)
 
     async def _resume(self, wire: Wire, address: str | None, connection: WireConnection) -> None:
         """Let a wire continue one of its calls on another connection."""
@@ -409,11 +410,14 @@ class Server(SuggestsNames):
             return "draining"
         if not await self._sharing.reserve_call(call_id):
             return "server_full"
-        if not await self._sharing.reserve(address, "calls"):
-            self._sharing.give_back_call(call_id)
-            self._sharing.forget_call(call_id)
-            return "rate_limited"
-        return None
+        has_room = False
+        try:
+            has_room = await self._sharing.reserve(address, "calls")
+        finally:
+            if not has_room:
+                self._sharing.give_back_call(call_id)
+                self._sharing.forget_call(call_id)
+        return None if has_room else "rate_limited"
 
     def _account(
         self, request: CallRequest, call_id: str, why_not: RefusalCode | None

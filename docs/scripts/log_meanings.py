@@ -90,6 +90,7 @@ MEANINGS = {
     "ear_is_behind": "a streaming ear takes audio more slowly than people speak; some is lost",
     "ear_still_lost": "another try to reach the ear failed",
     "ear_switched": "another ear takes over, because the one before failed",
+    "recording_stays_paused": "keys were asked for, and the carrier does not record again",
     "restart_failed": "SIGHUP: a new worker does not start, as `why` says; the old ones go on",
     "restart_runs_already": "SIGHUP while the workers are started anew, or stop, does nothing",
     "sound_of_another_format": "a client sends sound at another rate or in another form, "
@@ -218,6 +219,7 @@ MEANINGS = {
     "worker_listener_failed": "what listens to the output of a worker raised",
     "worker_load": "a worker of `--workers` takes no new calls, or takes some again: `overloaded`",
     "worker_lost": "a worker process died, or was killed; its text is said by another one",
+    "worker_not_started": "a worker of `--workers` cannot be started now, and is tried again later",
     "worker_ready": "a worker process has loaded its engine",
     "worker_retires": "SIGHUP: a worker takes no new calls, and ends when its calls are over",
     "worker_started": "the parent of `--workers` has started a worker",

@@ -26,6 +26,10 @@ ANSWER_S = 1.0
 """How many seconds an answer may take; it takes 1 ms unless the other end hangs."""
 
 READ_BYTES = 65_536
+
+_CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+"""A file that is received is not for programs that this process starts; not everywhere."""
+
 MOST_FILES = 8
 
 ChannelMessage: TypeAlias = Mapping[str, Any]
@@ -71,6 +75,7 @@ class Channel:
         self._waiting_bytes = 0
         self._wake = trio.Event()
         self._sent = trio.Event()
+        self._scope = trio.CancelScope()
         self._questions: dict[int, _OpenRequest] = {}
         self._asked = 0
 
@@ -83,6 +88,11 @@ class Channel:
             fields: What it says.
         """
         line = to_json({"kind": kind, "with_file": file is not None, **fields}) + b"\n"
+        if self.over.is_set() or self._waiting_bytes + len(line) > MAX_WAITING_BYTES:
+            if file is not None:
+                os.close(file)
+            self._break("it does not read")
+            return
         self._waiting.append((line, file))
         self._waiting_bytes += len(line)
         if self._sent.is_set():
@@ -123,27 +133,38 @@ class Channel:
         return question.answer
 
     async def run(self, told: Told, asked: Asked) -> None:
-        """Carry messages until the other end is gone.
+        """Carry messages until the other end is gone, does not read, or sends what is no message.
 
         Args:
             told: Takes what it tells.
             asked: Answers what it asks.
         """
+        files = deque[int]()
         try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._write, nursery.cancel_scope)
-                await self._read(told, asked, nursery)
-                nursery.cancel_scope.cancel(reason="the other end is gone")
+            with self._scope:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self._write)
+                    await self._read(told, asked, files, nursery)
+                    nursery.cancel_scope.cancel(reason="the other end is gone")
         finally:
             self.over.set()
             self._sent.set()
             for question in self._questions.values():
                 question.answered.set()
             self._questions.clear()
+            files.extend(file for _, file in self._waiting if file is not None)
+            self._waiting.clear()
+            for file in files:
+                os.close(file)
             self._socket.close()
 
-    async def _write(self, over: trio.CancelScope) -> None:
-        while self._waiting_bytes <= MAX_WAITING_BYTES:
+    def _break(self, why: str) -> None:
+        if not self.over.is_set() and not self._scope.cancel_called:
+            log.error("channel_broken", why=why)
+            self._scope.cancel(reason=why)
+
+    async def _write(self) -> None:
+        while True:
             while not self._waiting:
                 self._wake = trio.Event()
                 self._sent.set()
@@ -152,11 +173,8 @@ class Channel:
             self._waiting_bytes -= len(line)
             try:
                 await self._send(line, file)
-            except OSError:
-                break
-        else:
-            log.error("channel_broken", waiting_bytes=self._waiting_bytes)
-        over.cancel(reason="the other end does not read")
+            except OSError:  # the reader sees the end, too, once it has read what came before
+                return
 
     async def _send(self, line: bytes, file: int | None) -> None:
         view = memoryview(line)
@@ -169,28 +187,33 @@ class Channel:
         while view:
             view = view[await self._socket.send(view) :]
 
-    async def _read(self, told: Told, asked: Asked, nursery: trio.Nursery) -> None:
-        rest, files = b"", deque[int]()
+    async def _read(
+        self, told: Told, asked: Asked, files: deque[int], nursery: trio.Nursery
+    ) -> None:
+        rest = b""
+        room = socket.CMSG_SPACE(MOST_FILES * array.array("i").itemsize)
         while True:
             try:
-                data, ancillary, _, _ = await self._socket.recvmsg(
-                    READ_BYTES, socket.CMSG_SPACE(MOST_FILES * array.array("i").itemsize)
-                )
+                data, ancillary, _, _ = await self._socket.recvmsg(READ_BYTES, room, _CLOSE_ON_EXEC)
             except OSError:
                 return
             files.extend(_files_in(ancillary))
             if not data:
                 return
             *lines, rest = (rest + data).split(b"\n")
-            for line in lines:
-                message = from_json(line)
-                file = files.popleft() if message["with_file"] else None
-                if message["kind"] == "answer":
-                    self._handle_answer(message)
-                elif "question" in message:
-                    nursery.start_soon(self._answer, message, asked)
-                else:
-                    told(message, file)
+            try:
+                for line in lines:
+                    message = from_json(line)
+                    file = files.popleft() if message["with_file"] else None
+                    if message["kind"] == "answer":
+                        self._handle_answer(message)
+                    elif "question" in message:
+                        nursery.start_soon(self._answer, message, asked)
+                    else:
+                        told(message, file)
+            except (ValueError, LookupError, TypeError):  # the app's code may write anywhere
+                self._break("it sent what is no message")
+                return
 
     def _handle_answer(self, message: ChannelMessage) -> None:
         question = self._questions.pop(message["to"], None)
@@ -202,8 +225,12 @@ class Channel:
             question.undo()
 
     async def _answer(self, message: ChannelMessage, asked: Asked) -> None:
-        says = await asked(message)
-        self.send("answer", to=message["question"], says=says)
+        try:
+            says = await asked(message)
+        except (ValueError, LookupError, TypeError):
+            self._break("it asked what is no question")
+        else:
+            self.send("answer", to=message["question"], says=says)
 
 
 def _files_in(ancillary: list[tuple[int, int, bytes]]) -> array.array[int]:

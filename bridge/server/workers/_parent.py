@@ -285,6 +285,9 @@ class Parent:
                 pass_fds=[theirs.fileno(), *start.listeners],
                 process_group=0,  # a terminal's signals are for the parent
             )
+        except OSError:
+            ours.close()
+            raise
         finally:
             theirs.close()
         worker = _WorkerProcess(number, slot, process, Channel(ours), is_trial=is_trial)
@@ -346,10 +349,21 @@ class Parent:
         if now_s - worker.ready_at_s >= LONGEST_DELAY_S:
             delay_s = FIRST_DELAY_S
         self._delays_s[worker.slot] = min(2 * delay_s, LONGEST_DELAY_S)
-        with trio.move_on_after(delay_s):
-            await self._stopping.wait()
-        if not self._stopping.is_set():
-            self._start_worker(worker.slot)
+        await self._start_later(worker.slot, delay_s)
+
+    async def _start_later(self, slot: int, delay_s: float = 0.0) -> None:
+        """Start a worker after some seconds, and again after more if that fails."""
+        while True:
+            with trio.move_on_after(delay_s):
+                await self._stopping.wait()
+            if self._stopping.is_set() or slot in self._current:  # a restart was quicker
+                return
+            try:
+                self._start_worker(slot)
+                return
+            except OSError as error:  # no room for a process
+                log.error("worker_not_started", error=str(error))
+                delay_s = LONGEST_DELAY_S
 
     def _give_up(self, why: str) -> None:
         self._failure = why
@@ -364,23 +378,33 @@ class Parent:
         try:
             for slot in range(self._count):
                 old = self._current.pop(slot, None)
-                new = self._start_worker(slot, is_trial=True)
+                try:
+                    new = self._start_worker(slot, is_trial=True)
+                except OSError as error:
+                    log.error("worker_not_started", error=str(error))
+                    self._keep(old, slot)
+                    return
                 await _first(new.is_ready, new.is_over, self._stopping)
                 if self._stopping.is_set():
                     return
                 if not new.is_ready.is_set():
                     # The new version does not start; the workers that are left go on.
                     log.error("restart_failed", worker=new.number, why=new.why)
-                    if old is None or old.is_over.is_set():
-                        self._start_worker(slot)
-                    else:
-                        self._current[slot] = old
+                    self._keep(old, slot)
                     return
                 if old is not None and not old.is_over.is_set():
                     old.is_retiring = True
                     old.channel.send("retire")
         finally:
             self._is_rolling = False
+
+    def _keep(self, old: _WorkerProcess | None, slot: int) -> None:
+        """Let the worker of a place go on; start one if it has ended meanwhile."""
+        assert self._nursery is not None
+        if old is None or old.is_over.is_set():
+            self._nursery.start_soon(self._start_later, slot)
+        else:
+            self._current[slot] = old
 
     # --- what workers say -----------------------------------------------------------------------
 
@@ -441,7 +465,7 @@ class Parent:
             self._was_ready = True
             self._on_ready()
             for slot in range(1, self._count):
-                self._start_worker(slot)
+                self._nursery.start_soon(self._start_later, slot)
         self._share_out()
 
     def _owner_of(self, call_id: str) -> _WorkerProcess | None:

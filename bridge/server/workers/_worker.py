@@ -16,10 +16,11 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack, final
+from typing import TYPE_CHECKING, Unpack, final
 
 import trio
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, Field
+from pydantic_core import to_json
 from structlog.contextvars import bind_contextvars
 
 from bargein.routes.logs import get_logger
@@ -63,24 +64,28 @@ class WorkerStart(BaseModel):
     """The descriptors of the sockets to listen on."""
     is_first: bool
     """Whether no worker was started before; it does what is to be done once."""
-    token: str | None = None
+    token: str | None = Field(default=None, repr=False)
     """The token of a server that would let everybody in."""
     max_memory_mb: float | None = None
     """Above how many megabytes it takes no new calls; ``None`` for no limit."""
 
 
-def end_with_parent(parent: int) -> None:
-    """Let the system end this process, by SIGTERM, when its parent is gone; only on Linux.
+def join_parent(start: WorkerStart) -> None:
+    """Keep what the parent gave from programs that this process starts, and end with the parent.
+
+    The system ends it, by SIGTERM, when the parent is gone; only on Linux.
 
     Args:
-        parent: The parent's process id.
+        start: What the parent gave.
     """
+    for file in (start.channel, *start.listeners):
+        os.set_inheritable(file, False)
     if sys.platform == "linux":
         import ctypes
 
         PR_SET_PDEATHSIG = 1  # prctl(2)
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:  # it was gone already
+        if os.getppid() != start.parent:  # it was gone already
             os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -95,7 +100,6 @@ def run_worker(app: App, start: WorkerStart, **options: Unpack[ServerOptions]) -
     Raises:
         Exception: What ``run()`` raises.
     """
-    end_with_parent(start.parent)
     bind_contextvars(worker=start.number)
     limits = options.get("limits") or Limits()
     run_until_stopped(lambda: _opened(app, start, options), limits.drain_s, lambda server: None)
@@ -124,7 +128,7 @@ def failed(start: WorkerStart, why: str) -> None:
         start: What the parent gave.
         why: The text of the error.
     """
-    line = TypeAdapter(dict[str, Any]).dump_json({"kind": "failed", "with_file": False, "why": why})
+    line = to_json({"kind": "failed", "with_file": False, "why": why})
     with suppress(OSError), socket.socket(fileno=os.dup(start.channel)) as end:
         end.sendall(line + b"\n")
 

@@ -27,12 +27,23 @@ pytestmark = [
 ]
 
 AGENT = """
-import os, time
+import os, socket, time
 import trio
 from bargein import App
 from bargein.events import AgentResponse, UserTranscriptionReceived
 
 VERSION = "one"
+
+
+def scribble():
+    # Into every socket between processes, the channel to the parent among them.
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            with socket.socket(fileno=os.dup(int(name))) as one:
+                if one.family == socket.AF_UNIX:
+                    one.send(b"this is no message\\n", socket.MSG_DONTWAIT)
+        except OSError:
+            pass
 
 
 async def answer(call):
@@ -44,6 +55,8 @@ async def answer(call):
             time.sleep(1000)
         if text == "die":
             os.abort()
+        if text == "scribble":
+            scribble()
         yield AgentResponse(content=f"{text} {VERSION} {os.getpid()}")
 
     agent.on(UserTranscriptionReceived).stream(reply).broadcast()
@@ -222,7 +235,7 @@ def test_an_address_has_one_budget_for_all_workers(folder):
             line.close()
 
 
-@pytest.mark.parametrize("way", ["killed", "aborts", "hangs", "stopped"])
+@pytest.mark.parametrize("way", ["killed", "aborts", "hangs", "stopped", "scribbles"])
 def test_a_worker_that_ends_or_hangs_is_replaced(folder, way):
     """The port answers all the while, the calls of the others go on, and no number falls."""
     with served(folder) as (server, port):
@@ -240,6 +253,8 @@ def test_a_worker_that_ends_or_hangs_is_replaced(folder, way):
                         os.kill(victim, signal.SIGSTOP)
                     case "aborts":
                         by_pid[victim][0].write("die")
+                    case "scribbles":
+                        by_pid[victim][0].write("scribble")
                     case "hangs":
                         by_pid[victim][0].write("hang")
                 await until(lambda: not _is_there(victim))
@@ -409,6 +424,30 @@ def test_options_that_make_no_sense_are_refused(folder):
             env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])},
         )
         assert (done.returncode, text in done.stderr) == (2, True)
+
+
+def test_programs_of_a_worker_know_nothing_of_its_parent(folder):
+    """Neither what the parent told a worker nor the sockets of both reach what a tool starts."""
+    (folder / "agent.py").write_text(
+        """
+import subprocess, sys
+from bargein import App
+
+LOOK = "import os; print('BARGEIN_WORKER' in os.environ, os.listdir('/proc/self/fd'))"
+
+
+async def answer(call):
+    pass
+
+
+app = App(answer)
+subprocess.run([sys.executable, "-c", LOOK], close_fds=False, stdout=open("seen", "w"))
+"""
+    )
+    with served(folder, workers=1):
+        told, files = (folder / "seen").read_text().split(" ", 1)
+        assert told == "False"
+        assert len(files.split(",")) <= 5  # three standard streams, and what listdir() opens
 
 
 def test_the_lines_of_workers_say_whose_they_are(folder):
