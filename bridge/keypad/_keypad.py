@@ -19,7 +19,9 @@ import trio
 from pydantic import SecretStr
 
 from bargein.routes import BargeinError
+from bargein.routes.logs import get_logger
 
+from .._line_abilities import CallActionError
 from ..events import (
     Button,
     DTMFInput,
@@ -47,6 +49,8 @@ VoiceXML platforms wait 3 to 5 s between digits by default."""
 
 MOST_KEYS = 64
 """How many keys may wait."""
+
+log = get_logger()
 
 T = TypeVar("T")
 _Came = tuple[Literal["key", "words"], str, float]
@@ -204,13 +208,22 @@ class Keypad:
             self._came.clear()  # whatever came before was heard by all
             try:
                 await privacy.start()
-                return await self._ask(
+                given = await self._ask(
                     text, wrong, tries, timeout_s, lambda: self._number(most), fits
                 )
-            finally:
+            except BaseException:
+                # What ended it counts, whether or not the carrier records again.
                 self._came.clear()
                 with trio.move_on_after(END_S, shield=True):
-                    await privacy.end()
+                    try:
+                        await privacy.end()
+                    except CallActionError as error:
+                        log.error("recording_stays_paused", reason=error.reason)
+                raise
+            self._came.clear()
+            with trio.move_on_after(END_S, shield=True):
+                await privacy.end()
+            return given
 
     # --- what comes -----------------------------------------------------------------------------
 
