@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from pydantic_core import from_json
 
 from bargein.routes import BargeinError
 
+from ._error_table import ErrorTable
 from ._errors import VendorError
+from ._http_service import HttpService
+
+if TYPE_CHECKING:
+    import httpx2
 
 _WAS = "was"
 """The parameter of our own voice URL that has what answered the number before."""
@@ -64,6 +70,61 @@ def json_fields(vendor: str, body: bytes) -> dict[str, Any]:
     if not isinstance(fields, dict):
         raise VendorError(vendor, "the answer is no JSON object", retryable=False)
     return fields
+
+
+def phone_service(
+    owner: str,
+    url: str,
+    authorization: str,
+    errors: ErrorTable,
+    transport: httpx2.AsyncBaseTransport | None,
+) -> HttpService:
+    """Return the REST interface of a carrier.
+
+    Args:
+        owner: Whose it is, such as ``Twilio()``.
+        url: Its address.
+        authorization: The header that says which account asks.
+        errors: What its statuses mean.
+        transport: What carries the requests; ``None`` for the network.
+    """
+    return HttpService(
+        owner,
+        url,
+        errors=errors,
+        extra="phone",
+        missing=PhoneExtraError,
+        variable="api_url=",
+        headers={"Authorization": authorization},
+        transport=transport,
+    )
+
+
+def basic(user: str, password: str) -> str:
+    """Return the header of a user and a password (RFC 7617)."""
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
+
+
+def is_ours(voice_url: str, path: str) -> bool:
+    """Whether a number asks us.
+
+    Args:
+        voice_url: What it asks.
+        path: That of our own voice URL.
+    """
+    return urlsplit(voice_url).path == path
+
+
+def not_claimed(number: str, instead: str) -> PhoneNumberError:
+    """Return the error for a number that has nothing to put back.
+
+    Args:
+        number: The number.
+        instead: What it has, such as ``its voice URL is empty``.
+    """
+    return PhoneNumberError(
+        f"{number} does not call an agent of bargein, so there is nothing to restore; {instead}"
+    )
 
 
 def url_after(url: str, was: str) -> str:

@@ -8,12 +8,11 @@ Source: Plivo's reference of its API, numbers and applications.
 
 from __future__ import annotations
 
-import base64
 import os
 from collections.abc import Mapping, Sequence
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from bargein.bridge import SpeechStack
 from bargein.bridge.audio.errors import need
@@ -24,10 +23,12 @@ from bargein.bridge.wires.telephone import PlivoMedia
 from bargein.bridge.wires.telephone.plivo import PLIVO_TOKEN_VARIABLE, VOICE_PATH
 from bargein.nodes.services._http_service import HttpService
 from bargein.nodes.services._phone_account import (
-    PhoneExtraError,
-    PhoneNumberError,
+    basic,
     credentials,
+    is_ours,
     json_fields,
+    not_claimed,
+    phone_service,
     url_after,
     was_before,
 )
@@ -128,7 +129,7 @@ class Plivo:
         service = self._service()
         async with service.open():
             before, voice_url = await self._answers(service, number)
-            claimed = _is_ours(voice_url)
+            claimed = is_ours(voice_url, VOICE_PATH)
             was = was_before(voice_url) if claimed else before
             wanted = {"answer_url": url_after(url, was), "answer_method": "POST"}
             problem = "refused to set the answer URL"
@@ -154,11 +155,8 @@ class Plivo:
         service = self._service()
         async with service.open():
             ours, voice_url = await self._answers(service, number)
-            if not _is_ours(voice_url):
-                raise PhoneNumberError(
-                    f"{number} does not call an agent of bargein, so there is nothing to restore; "
-                    f"its application is {ours or 'none'}"
-                )
+            if not is_ours(voice_url, VOICE_PATH):
+                raise not_claimed(number, f"its application is {ours or 'none'}")
             was = was_before(voice_url)
             await self._assign(service, number, was)
             problem = "refused to delete our application"
@@ -166,16 +164,13 @@ class Plivo:
         return f"application {was}" if was else ""
 
     def _service(self) -> HttpService:
-        basic = base64.b64encode(f"{self._account}:{self._token}".encode()).decode()
-        return HttpService(
+        header = basic(self._account, self._token)
+        return phone_service(
             "Plivo()",
             f"{self._api_url}/v1/Account/{quote(self._account, safe='')}",
-            errors=PLIVO_ERRORS,
-            extra="phone",
-            missing=PhoneExtraError,
-            variable="api_url=",
-            headers={"Authorization": f"Basic {basic}"},
-            transport=self._transport,
+            header,
+            PLIVO_ERRORS,
+            self._transport,
         )
 
     async def _answers(self, service: HttpService, number: str) -> tuple[str, str]:
@@ -207,7 +202,3 @@ class Plivo:
 
 def _digits(number: str) -> str:
     return quote(number.lstrip("+"), safe="")
-
-
-def _is_ours(voice_url: str) -> bool:
-    return urlsplit(voice_url).path == VOICE_PATH

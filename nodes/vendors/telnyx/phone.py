@@ -27,6 +27,8 @@ from bargein.nodes.services._phone_account import (
     PhoneNumberError,
     credentials,
     json_fields,
+    not_claimed,
+    phone_service,
     url_after,
     was_before,
 )
@@ -192,10 +194,7 @@ class Telnyx:
             found = await self._find(service, number)
             ours = await self._application(service, number)
             if ours is None or ours["id"] != found["connection_id"]:
-                raise PhoneNumberError(
-                    f"{number} does not call an agent of bargein, so there is nothing to restore; "
-                    f"its connection is {found['connection_id'] or 'none'}"
-                )
+                raise not_claimed(number, f"its connection is {found['connection_id'] or 'none'}")
             was = was_before(ours["voice_url"])
             await self._connect(service, found["id"], was)
             path = f"/texml_applications/{quote(ours['id'], safe='')}"
@@ -203,15 +202,8 @@ class Telnyx:
         return f"connection {was}" if was else ""
 
     def _service(self) -> HttpService:
-        return HttpService(
-            "Telnyx()",
-            f"{self._api_url}/v2",
-            errors=TELNYX_ERRORS,
-            extra="phone",
-            missing=PhoneExtraError,
-            variable="api_url=",
-            headers={"Authorization": f"Bearer {self._key}"},
-            transport=self._transport,
+        return phone_service(
+            "Telnyx()", f"{self._api_url}/v2", f"Bearer {self._key}", TELNYX_ERRORS, self._transport
         )
 
     async def _find(self, service: HttpService, number: str) -> dict[str, str]:

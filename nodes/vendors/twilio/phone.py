@@ -5,11 +5,10 @@ Source: Twilio's pages on the resource IncomingPhoneNumbers, API 2010-04-01.
 
 from __future__ import annotations
 
-import base64
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from bargein.bridge import SpeechStack
 from bargein.bridge.audio.errors import need
@@ -28,10 +27,15 @@ from bargein.bridge.wires.telephone.twilio import (
 from bargein.nodes.services import VendorError
 from bargein.nodes.services._http_service import HttpService
 from bargein.nodes.services._phone_account import (
-    PhoneExtraError,
     PhoneNumberError,
+    basic,
     credentials,
+    is_ours,
     json_fields,
+    not_claimed,
+    phone_service,
+    url_after,
+    was_before,
 )
 
 from ._twilio_calls import TwilioCalls
@@ -44,9 +48,6 @@ __all__ = ["Twilio"]
 
 ACCOUNT_VARIABLE = "TWILIO_ACCOUNT_SID"
 API = "https://api.twilio.com"
-
-_WAS = "was"
-"""The parameter of our own voice URL that has the one before it."""
 
 
 class Twilio:
@@ -224,9 +225,9 @@ class Twilio:
         service = self._service()
         async with service.open():
             found = await self._find(service, number)
-            was = _before(found["voice_url"])
-            ours = f"{base}{VOICE_PATH}?{urlencode({_WAS: was})}" if was else base + VOICE_PATH
-            await self._set(service, found["sid"], ours)
+            before = found["voice_url"]
+            was = was_before(before) if is_ours(before, VOICE_PATH) else before
+            await self._set(service, found["sid"], url_after(base + VOICE_PATH, was))
         return was
 
     async def restore(self, number: str) -> str:
@@ -243,26 +244,20 @@ class Twilio:
         service = self._service()
         async with service.open():
             found = await self._find(service, number)
-            if not _is_ours(found["voice_url"]):
-                raise PhoneNumberError(
-                    f"{number} does not call an agent of bargein, so there is nothing to restore; "
-                    f"its voice URL is {found['voice_url'] or 'empty'}"
-                )
-            was = _before(found["voice_url"])
+            if not is_ours(found["voice_url"], VOICE_PATH):
+                raise not_claimed(number, f"its voice URL is {found['voice_url'] or 'empty'}")
+            was = was_before(found["voice_url"])
             await self._set(service, found["sid"], was)
         return was
 
     def _service(self) -> HttpService:
-        basic = base64.b64encode(f"{self._account}:{self._token}".encode()).decode()
-        return HttpService(
+        header = basic(self._account, self._token)
+        return phone_service(
             "Twilio()",
             f"{self._api_url}/2010-04-01/Accounts/{quote(self._account, safe='')}",
-            errors=TWILIO_ERRORS,
-            extra="phone",
-            missing=PhoneExtraError,
-            variable="api_url=",
-            headers={"Authorization": f"Basic {basic}"},
-            transport=self._transport,
+            header,
+            TWILIO_ERRORS,
+            self._transport,
         )
 
     async def _find(self, service: HttpService, number: str) -> dict[str, str]:
@@ -289,14 +284,3 @@ class Twilio:
 
     def __repr__(self) -> str:
         return f"Twilio(account_sid={self._account!r})"
-
-
-def _is_ours(voice_url: str) -> bool:
-    return urlsplit(voice_url).path == VOICE_PATH
-
-
-def _before(voice_url: str) -> str:
-    """Return the voice URL that a number had before ours; its own if it has another."""
-    if not _is_ours(voice_url):
-        return voice_url
-    return parse_qs(urlsplit(voice_url).query).get(_WAS, [""])[0]

@@ -8,11 +8,10 @@ signed webhooks, which an application has to be told to send.
 
 from __future__ import annotations
 
-import base64
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from bargein.bridge import SpeechStack
 from bargein.bridge.validation.arguments import check_has
@@ -22,10 +21,13 @@ from bargein.bridge.wires.telephone import VonageMedia
 from bargein.bridge.wires.telephone.vonage import EVENTS_PATH, VOICE_PATH, VONAGE_SIGNATURE_VARIABLE
 from bargein.nodes.services._http_service import HttpService
 from bargein.nodes.services._phone_account import (
-    PhoneExtraError,
     PhoneNumberError,
+    basic,
     credentials,
+    is_ours,
     json_fields,
+    not_claimed,
+    phone_service,
     url_after,
     was_before,
 )
@@ -141,7 +143,7 @@ class Vonage:
             hooks = voice.setdefault("webhooks", {})
             answer = _object(hooks.get("answer_url"))
             before = str(answer.get("address") or "")
-            was = was_before(before) if _is_ours(before) else before
+            was = was_before(before) if is_ours(before, VOICE_PATH) else before
             url = url_after(base + VOICE_PATH, was)
             hooks["answer_url"] = {"address": url, "http_method": "POST"}
             hooks.setdefault("event_url", {"address": base + EVENTS_PATH, "http_method": "POST"})
@@ -166,28 +168,16 @@ class Vonage:
             told = await self._read(service, at)
             hooks = _voice(told).setdefault("webhooks", {})
             before = str(_object(hooks.get("answer_url")).get("address") or "")
-            if not _is_ours(before):
-                raise PhoneNumberError(
-                    f"{number} does not call an agent of bargein, so there is nothing to restore; "
-                    f"its application asks {before or 'nothing'}"
-                )
+            if not is_ours(before, VOICE_PATH):
+                raise not_claimed(number, f"its application asks {before or 'nothing'}")
             was = was_before(before)
             hooks["answer_url"] = {"address": was, "http_method": "GET"}
             await self._write(service, at, told)
         return was
 
     def _service(self, url: str) -> HttpService:
-        basic = base64.b64encode(f"{self._key}:{self._secret}".encode()).decode()
-        return HttpService(
-            "Vonage()",
-            url,
-            errors=VONAGE_ERRORS,
-            extra="phone",
-            missing=PhoneExtraError,
-            variable="api_url=",
-            headers={"Authorization": f"Basic {basic}"},
-            transport=self._transport,
-        )
+        header = basic(self._key, self._secret)
+        return phone_service("Vonage()", url, header, VONAGE_ERRORS, self._transport)
 
     async def _application(self, number: str) -> str:
         """Return the application that a number is linked to."""
@@ -235,7 +225,3 @@ def _voice(told: dict[str, Any]) -> dict[str, Any]:
 
 def _object(value: object) -> dict[str, Any]:
     return dict(value) if isinstance(value, dict) else {}
-
-
-def _is_ours(voice_url: str) -> bool:
-    return urlsplit(voice_url).path == VOICE_PATH
