@@ -10,13 +10,13 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import final
 
 import trio
 
-from ._departure import Departure
-from .placed_calls import PlacedCall
+from .placed_calls import WORDS, PlacedCall
 
 EXPIRES_S = 60.0
 """How long a carrier may take from its webhook to the first message of its socket, in seconds; it
@@ -24,6 +24,47 @@ takes less than one."""
 
 MAX_WAITING = 1_000
 """How many announced calls may wait for their sockets."""
+
+
+@final
+class Departure:
+    """A caller who has left for somebody else.
+
+    Attributes:
+        fate: What became of it: ``answered``, ``left`` if the caller hung up, or a status of a
+            placed call; empty before that is known.
+        decided: Set when that is known.
+        is_back: Set when the caller is on the line again.
+    """
+
+    __slots__ = ("_on_decided", "decided", "fate", "is_back")
+
+    def __init__(self, on_decided: Callable[[str], None]) -> None:
+        """Start without news.
+
+        Args:
+            on_decided: Called once, with what became of it.
+        """
+        self.fate = ""
+        self.decided = trio.Event()
+        self.is_back = trio.Event()
+        self._on_decided = on_decided
+
+    def decide(self, fate: str) -> None:
+        """Record what became of it; the first news counts."""
+        if not self.fate:
+            self.fate = fate
+            self.decided.set()
+            self._on_decided(fate)
+
+    @property
+    def may_come_back(self) -> bool:
+        """Whether the caller is brought back, and is not on the line yet."""
+        return self.fate in WORDS and not self.is_back.is_set()
+
+    def come_back(self) -> None:
+        """Record that the caller is on the line again."""
+        self.is_back.set()
 
 
 @final

@@ -20,7 +20,7 @@ from ...validation.public_url import checked_public_url
 from ...websocket import Data, HttpRequest
 from ...websocket._connection import POLICY_VIOLATION
 from .._wire import NewCall, RequestRefusedError, ResumePlace, WireConnection
-from ..text._text_session import TextSession
+from ..text._text_session import MOST_FIRST, TextSession
 from . import _twiml
 from ._call_tokens import AnnouncedCall, AnnouncedCalls
 from .carrier_account import CarrierAccount
@@ -262,10 +262,15 @@ class CarrierDoor:
 
     async def resume(self, connection: WireConnection, place: ResumePlace) -> None:
         """Carry the socket of a caller who comes back, until it is over."""
-        data = None
+        opening: list[Data] = []
+        opened: FirstMessage | None = None
         with place.wait():
-            data = await connection.first()
-        opened = None if data is None else self.first_message(data)
+            while opened is None and len(opening) < MOST_FIRST:
+                data = await connection.first()
+                if data is None:
+                    break
+                opening.append(data)
+                opened = self.first_message(data)
         session = back = None
         if opened is not None:
             back = self._calls.redeem(opened.call, opened.parameters.get("token", ""))
@@ -280,7 +285,7 @@ class CarrierDoor:
                 outbox.close()
                 await connection.run(outbox, lambda data: None)
             return
-        await session.resume(connection)
+        await session.resume(connection, opening)
 
     def redeem(self, first: FirstMessage) -> AnnouncedCall:
         """Return the announced call that a socket's first message is of, once.

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Protocol
 import trio
 from websockets.http11 import Response
 
-from ...websocket import HttpRequest
+from ...websocket import Data, HttpRequest
 from .._wire import HostedCall, NewCall, Session, WireConnection
 from ._call_tokens import EXPIRES_S, AnnouncedCall
 from ._carrier_door import CarrierDoor, CarrierRules, Connect
 from ._line_sound import resampler_from
 from ._media_codec import MediaCodec
 from ._media_session import media_session
+from ._relay_codec import Opened
 from .carrier_account import CarrierAccount
 
 if TYPE_CHECKING:
@@ -25,12 +26,19 @@ if TYPE_CHECKING:
 class MediaRules(CarrierRules, Protocol):
     """What a carrier's requests look like, and its answers, where sound travels."""
 
-    def goodbye(self, target: str) -> Response:
+    @property
+    def tells_outcome(self) -> bool:
+        """Whether it tells what becomes of a caller who is put through, so that one who reaches
+        nobody comes back."""
+        ...
+
+    def goodbye(self, target: str, then: str = "") -> Response:
         """Return what comes after a stream.
 
         Args:
             target: The number, or the SIP address, that the caller is put through to; empty for a
                 call that is over.
+            then: The webhook that is told what becomes of it; empty for none.
         """
         ...
 
@@ -78,7 +86,7 @@ class MediaDoor(CarrierDoor):
         self._media_rules = rules
         self._codec = codec
         self._speech = speech
-        self._transfers: dict[str, tuple[str, float]] = {}
+        self._transfers: dict[str, tuple[str, str, float]] = {}
 
     def answer(self, request: HttpRequest) -> NewCall | Response:
         """Announce a call, say what comes after it, or let its socket open.
@@ -87,21 +95,34 @@ class MediaDoor(CarrierDoor):
             RequestRefusedError: The request is none of the carrier's.
         """
         answered = super().answer(request)
-        if request.route != self.webhooks[1]:
+        if request.route != self.webhooks[1] or "transfer" in request.query:
             return answered
         # A stream hands nothing on, so the target was kept here.
         call = self._media_rules.ringing(request).call
-        target, expires_s = self._transfers.pop(call, ("", 0.0))
-        return self._media_rules.goodbye(target if expires_s > trio.current_time() else "")
+        target, then, expires_s = self._transfers.pop(call, ("", "", 0.0))
+        is_late = expires_s <= trio.current_time()
+        return self._media_rules.goodbye("" if is_late else target, then)
+
+    def first_message(self, data: Data) -> Opened | None:
+        """Return what names the call of a stream; ``None`` for what comes before, or else."""
+        opened = self._codec().decode(data)
+        return opened if isinstance(opened, Opened) else None
 
     def session(self, connection: WireConnection, call: HostedCall) -> Session:
         """Return the session of a call."""
-        return media_session(connection, call, self._codec(), self.redeem, self._over, self._speech)
+        return media_session(
+            connection,
+            call,
+            self._codec,
+            self.redeem,
+            self.release,
+            self._hand_on,
+            self._speech,
+            tells_outcome=self._media_rules.tells_outcome,
+        )
 
-    def _over(self, call: AnnouncedCall, target: str | None) -> None:
-        self.release(call)
+    def _hand_on(self, call: AnnouncedCall, target: str, then: str) -> None:
         now_s = trio.current_time()
         kept = self._transfers.items()
-        self._transfers = {key: told for key, told in kept if told[1] > now_s}
-        if target:
-            self._transfers[call.call] = (target, now_s + EXPIRES_S)
+        self._transfers = {key: told for key, told in kept if told[2] > now_s}
+        self._transfers[call.call] = (target, then, now_s + EXPIRES_S)

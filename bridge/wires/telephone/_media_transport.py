@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, assert_never, final
 
 import trio
@@ -25,6 +26,8 @@ from ...websocket import Data
 from .._server_limits import RateLimit
 from .._wire import CallEnd, HostedCall
 from ..text._text_events import FarError, Ignored, PressedKey
+from ..text._text_transport import checked_number
+from ._call_tokens import AnnouncedCall
 from ._cold_transfer import ColdTransfer
 from ._line_sound import ENCODERS, LineSound
 from ._media_codec import (
@@ -50,6 +53,10 @@ SHORTEST_SOUND_S = 0.01
 """How many seconds each message with sound counts as at least, so that nobody floods a call by
 short ones."""
 
+HandOn = Callable[[AnnouncedCall, str, str], None]
+"""Is called with a call whose stream ends, the number that its caller is put through to, and the
+webhook that is told what becomes of it; empty for none."""
+
 log = get_logger()
 
 
@@ -59,24 +66,37 @@ class MediaTransport:
 
     Attributes:
         audio: True: the caller hears and speaks.
+        codec: Reads and writes the messages of the stream.
         barge_ins: How often the agent's sound was cleared.
         ignored: How many messages of the carrier meant nothing, by why.
     """
 
     audio = True
 
-    def __init__(self, codec: MediaCodec, outbox: Outbox, hosted: HostedCall) -> None:
+    def __init__(
+        self,
+        codec: Callable[[], MediaCodec],
+        outbox: Outbox,
+        hosted: HostedCall,
+        hand_on: HandOn,
+        *,
+        tells_outcome: bool,
+    ) -> None:
         """Keep what messages need.
 
         Args:
-            codec: Reads and writes them; the stream is open when the call is.
+            codec: Makes what reads and writes the messages of one stream, which is open when the
+                call is.
             outbox: Where they are queued, as they go over the wire.
             hosted: The call.
+            hand_on: Called with the number that the caller is put through to.
+            tells_outcome: Whether the carrier tells what becomes of that.
         """
         limits = hosted.limits
         self.barge_ins = 0
         self.ignored: dict[str, int] = {}
-        self._codec = codec
+        self._new_codec = codec
+        self.codec = codec()
         self._outbox = outbox
         self._hosted = hosted
         self._metrics = hosted.metrics
@@ -93,21 +113,23 @@ class MediaTransport:
         self._line: LineSound | None = None
         self._pace: Pace | None = None
         self._flushed: list[PlayedReport] = []
-        self._departure = ColdTransfer(hosted)
+        self._silent = trio.Event()
+        self._announced: AnnouncedCall | None = None
+        self._hand_on = hand_on
+        self._transfer = ColdTransfer(hosted, has_outcome=tells_outcome)
 
     @property
     def sample_rate_hz(self) -> int:
         """The sample rate of the sound for ``play()``: that of the line."""
-        return self._codec.sound.rate_hz
+        return self.codec.sound.rate_hz
 
-    @property
-    def handoff(self) -> dict[str, str] | None:
-        """What the carrier is asked to do when the stream ends; ``None`` for nothing."""
-        return self._departure.handoff
+    def is_of(self, announced: AnnouncedCall) -> None:
+        """Record whose call it is."""
+        self._announced = announced
 
     def attached(self, call: Call) -> None:
         """Prepare the sound of the call, whose first message has said how it is coded."""
-        dialect, sound = self._codec.dialect, self._codec.sound
+        dialect, sound = self.codec.dialect, self.codec.sound
         self._cutter = PieceCutter(dialect, sound)
         self._line = LineSound(sound, keeps_order=dialect.keeps_order)
         if not dialect.can_clear:
@@ -123,7 +145,7 @@ class MediaTransport:
                 if call is not None:
                     self._end(call.answers.player_number(number))
             case AgentStoppedSpeaking() | AgentSpeechCut():
-                self._departure.silent()
+                self._silent.set()
 
     def play(self, utterance: int, pcm: bytes) -> None:
         """Send the carrier sound, unless its utterance was cleared.
@@ -137,7 +159,7 @@ class MediaTransport:
             return
         if utterance != self._utterance:
             self._start_utterance(utterance)
-        for piece in self._cutter.push(ENCODERS[self._codec.sound.encoding](pcm)):
+        for piece in self._cutter.push(ENCODERS[self.codec.sound.encoding](pcm)):
             self._send_piece(piece, len(piece))
         self._metrics.frames_out += 1
 
@@ -165,12 +187,12 @@ class MediaTransport:
             piece: The piece.
             size: How many bytes of it are of the utterance; the rest is silence.
         """
-        message = self._codec.audio(piece)
-        per_ms = self._codec.sound.bytes_per_ms
+        message = self.codec.audio(piece)
+        per_ms = self.codec.sound.bytes_per_ms
         self._enqueue(self._utterance, message, len(piece) / per_ms / 1000)
         self._unmarked.append(message)
         self._sent_ms += size / per_ms
-        if self._sent_ms - self._marked_ms >= self._codec.dialect.mark_ms - 1e-6:
+        if self._sent_ms - self._marked_ms >= self.codec.dialect.mark_ms - 1e-6:
             self._mark()
 
     def _mark(self, *, ends: bool = False) -> None:
@@ -179,10 +201,10 @@ class MediaTransport:
         self._await(self._utterance, self._sent_ms, sound, ends=ends)
 
     def _await(self, utterance: int, at_ms: float, sound: list[Data], *, ends: bool) -> None:
-        if self._codec.dialect.knows_played != "marks":
+        if self.codec.dialect.knows_played != "marks":
             return
         name = self._marks.add(utterance, at_ms, trio.current_time(), sound, ends=ends)
-        mark = self._codec.mark(name)
+        mark = self.codec.mark(name)
         if mark is not None:
             self._enqueue(utterance, mark, 0.0)
 
@@ -206,7 +228,7 @@ class MediaTransport:
             self._utterance, self._unmarked = 0, []
             if self._cutter is not None:
                 self._cutter.reset()
-        clear = self._codec.clear()
+        clear = self.codec.clear()
         if clear is None:
             self._marks.await_again(kept)
         else:
@@ -248,13 +270,38 @@ class MediaTransport:
     async def transfer(self, target_phone_number: str) -> None:
         """Let the carrier dial a number for the caller, once what is being said was heard.
 
+        Its webhook, which the carrier asks when the stream ends, answers with the number.  Where it
+        tells what becomes of it, the call goes on without its caller until then; see
+        ``ColdTransfer``.
+
         Args:
             target_phone_number: The number, or a SIP address.
 
         Raises:
-            CallActionError: It is neither.
+            CallActionError: It is neither, or nobody has answered: the caller is back.
         """
-        await self._departure.transfer(target_phone_number)
+        target = checked_number(target_phone_number)
+        await self._quiet()
+        announced = self._announced
+        if announced is None:
+            return
+
+        def leave(then: str) -> None:
+            self._hand_on(announced, target, then)
+            if then:
+                for last in self._last_messages():
+                    self._outbox.enqueue(last)
+                self._outbox.close()
+
+        await self._transfer.transfer(announced, leave)
+
+    async def _quiet(self) -> None:
+        """Wait until what was said before was heard or cut."""
+        await trio.lowlevel.checkpoint()
+        call = self._hosted.call
+        while call is not None and not call.answers.playout.is_idle:
+            self._silent = trio.Event()
+            await self._silent.wait()
 
     async def send_dtmf(self, button: Button) -> None:
         """Let the carrier press a key; return once it has been told to.
@@ -262,7 +309,7 @@ class MediaTransport:
         Raises:
             CallActionError: It presses none by its stream.
         """
-        keys = self._codec.keys(button)
+        keys = self.codec.keys(button)
         if keys is None:
             raise CallActionError("this telephone line cannot press keys")
         self._outbox.enqueue(keys)
@@ -273,16 +320,33 @@ class MediaTransport:
 
     def goodbye(self, end: CallEnd) -> list[Data]:
         """Return the last message, if closing the socket is not enough."""
-        last = self._codec.end()
+        return self._last_messages()
+
+    def _last_messages(self) -> list[Data]:
+        last = self.codec.end()
         return [] if last is None else [last]
 
-    def continue_on(self, outbox: Outbox) -> None:
-        """Continue the call over another connection."""
+    def continue_on(self, outbox: Outbox, opening: Sequence[Data] = ()) -> None:
+        """Let the caller hear the agent again over another stream.
+
+        Args:
+            outbox: Where its messages are queued.
+            opening: Its first messages.
+        """
         self._outbox = outbox
+        self.codec = self._new_codec()
+        for data in opening:
+            self.codec.decode(data)
+        self._marks = PlayedMarks()
+        self._utterance, self._unmarked = 0, []
+        if self._hosted.call is not None:
+            self.attached(self._hosted.call)
+        self._transfer.come_back()
 
     def close(self, *, was_lost: bool) -> None:
         """End the call, as its socket is closed, or was lost."""
-        self._hosted.end("disconnected" if was_lost else "hangup")
+        if not self._transfer.is_away:
+            self._hosted.end("disconnected" if was_lost else "hangup")
 
     # --- from the caller ------------------------------------------------------------------------
 
@@ -301,11 +365,11 @@ class MediaTransport:
     def _event(self, data: Data) -> MediaEvent:
         if len(data) > self._limits.max_message_bytes:
             return Ignored("too long")
-        event = self._codec.decode(data)
+        event = self.codec.decode(data)
         if isinstance(event, CallerSound):
             rate, seconds = (
                 self._sound_rate,
-                len(event.coded) / self._codec.sound.bytes_per_ms / 1000,
+                len(event.coded) / self.codec.sound.bytes_per_ms / 1000,
             )
             if rate is None or rate.take(max(seconds, SHORTEST_SOUND_S)):
                 return event
@@ -330,7 +394,8 @@ class MediaTransport:
             case PressedKey(button=button):
                 call.publish(DTMFInput(button=button))
             case StreamStopped():
-                self._hosted.end("hangup")
+                if not self._transfer.is_away:
+                    self._hosted.end("hangup")
             case FarError(text=text):
                 log.warning("carrier_error", pii_text=text)
                 self.ignore("an error of the carrier")

@@ -20,7 +20,6 @@ from ...events import (
     AgentStoppedSpeaking,
     Button,
     DTMFInput,
-    TransferProgressed,
     TransferStep,
 )
 from ...protocol._outbox import Outbox
@@ -36,17 +35,14 @@ from ..text._text_events import (
 )
 from ..text._text_transport import LONGEST_TURN_S, WORDS_S, TextWireTransport, checked_number
 from ._call_tokens import AnnouncedCall
+from ._cold_transfer import ColdTransfer
 from ._consultation import brief_colleague
-from ._departure import BACK_S, DECIDED_S, Departure
 from ._relay_codec import Opened, PlayMedia, RelayCodec, RelayEvent, Stopped
 from ._warm_transfer import WarmTransfer
 from .carrier_account import CarrierAccount
 
 if TYPE_CHECKING:
     from ...call._call import Call
-
-KNOWN_S = 0.2
-"""How many seconds a tool has to return after a transfer, before the call ends."""
 
 IN_FLIGHT_S = 1.0
 """For how many seconds text may be on its way to the carrier when that is interrupted."""
@@ -84,7 +80,7 @@ class RelayTransport(TextWireTransport):
         self._is_playing_music = False
         self._is_leaving = False
         self._is_closed = False
-        self._away: Departure | None = None
+        self._transfer = ColdTransfer(hosted)
 
     def is_of(self, announced: AnnouncedCall) -> None:
         """Record whose call it is."""
@@ -132,7 +128,7 @@ class RelayTransport(TextWireTransport):
         """Let the carrier dial a number for the caller, once what is being said was heard.
 
         Its webhook, which the carrier asks when the relay ends, answers with the number, and tells
-        what becomes of it.  Until then the call goes on without its caller; see ``Departure``.
+        what becomes of it.  Until then the call goes on without its caller; see ``ColdTransfer``.
 
         Args:
             target_phone_number: The number, or a SIP address.
@@ -142,46 +138,20 @@ class RelayTransport(TextWireTransport):
         """
         target = checked_number(target_phone_number)
         await self.quiet()
-        call, announced = self.hosted.call, self._announced
-        if call is None or announced is None:
+        if self._announced is None:
             return
-        away = Departure(self._was_put_through)
-        announced.depart(away, self.hosted.call_id)
-        handoff = {"transfer": target, "then": f"{announced.after_url}?transfer={announced.key}"}
-        call.publish(TransferProgressed(step="dialled"), source="call")
-        call.hold_speech("connection")
-        self._is_leaving = True
-        self.outbox.enqueue(self._codec.end(handoff))
-        self.outbox.close()
-        self._away = away
-        at_s = trio.current_time() + DECIDED_S
-        call.router.call_at(away, at_s, lambda: away.decide("left"))
-        await away.outcome()
 
-    def _was_put_through(self, fate: str) -> None:
-        """Follow a caller who was put through."""
-        call = self.hosted.call
-        if call is None:
-            return
-        call.router.forget(self._away)
-        if fate == "answered":
-            self._end_soon()
-        elif fate == "left":
-            self.hosted.end("hangup")
-        else:
-            at_s = trio.current_time() + BACK_S
-            call.router.call_at(self._away, at_s, lambda: self.hosted.end("disconnected"))
+        def leave(then: str) -> None:
+            self.outbox.enqueue(self._codec.end({"transfer": target, "then": then}))
+            self.outbox.close()
 
-    def continue_on(self, outbox: Outbox) -> None:
+        await self._transfer.transfer(self._announced, leave)
+
+    def continue_on(self, outbox: Outbox, opening: Sequence[Data] = ()) -> None:
         """Let the caller hear the agent again, from the first word that was not heard."""
         super().continue_on(outbox)
-        call, away, self._away = self.hosted.call, self._away, None
-        self._is_leaving = self._is_closed = self._is_open_cycle = False
-        if call is not None and away is not None:
-            call.router.forget(away)
-            away.come_back()
-            call.publish(TransferProgressed(step="returned"), source="call")
-            call.release_speech("connection")
+        self._is_closed = self._is_open_cycle = False
+        self._transfer.come_back()
 
     async def consult(
         self,
@@ -224,20 +194,13 @@ class RelayTransport(TextWireTransport):
             raise
         finally:
             self._wait_with_music(on=False)
-        self._end_soon()
+        self._transfer.end_soon()
 
     def close(self, *, was_lost: bool) -> None:
         """End the call, as its socket is closed; unless the carrier passes the caller on."""
         self._is_closed = True
-        if not self._is_leaving:
+        if not (self._is_leaving or self._transfer.is_away):
             self.hosted.end("disconnected" if was_lost else self.end_reason())
-
-    def _end_soon(self) -> None:
-        """End the call once what asked for the transfer knows of it."""
-        call = self.hosted.call
-        if call is not None:
-            at_s = trio.current_time() + KNOWN_S
-            call.router.call_at(object(), at_s, lambda: self.hosted.end("transferred"))
 
     def _wait_with_music(self, *, on: bool) -> None:
         """Let the caller hear music whenever the agent says nothing, or no longer."""

@@ -11,7 +11,7 @@ from websockets.http11 import Response
 
 from ...validation.foreign_data import json_object
 from ...websocket import HttpRequest, http_response
-from ._departure import RING_S
+from ._cold_transfer import RING_S
 from .signatures import form_of
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -106,9 +106,9 @@ def fate_of(fields: Mapping[str, str]) -> str:
     return "left" if status in ("completed", "canceled") else _FATES.get(dialled, "failed")
 
 
-def goodbye(target: str) -> Response:
+def goodbye(target: str, then: str = "") -> Response:
     """Return the answer that puts the caller through; empty for nobody, which ends the call."""
-    return dial(target) if target else hang_up()
+    return dial(target, then) if target else hang_up()
 
 
 def hang_up() -> Response:

@@ -76,6 +76,7 @@ class ExotelRules:
 
     carrier = "Exotel"
     signs_sockets = False
+    tells_outcome = False
 
     def __init__(self, secret: str | None) -> None:
         """Keep the secret.
@@ -120,7 +121,7 @@ class ExotelRules:
         """Return the answer of what the flow may ask afterwards."""
         return self.goodbye("")
 
-    def goodbye(self, target: str) -> Response:
+    def goodbye(self, target: str, then: str = "") -> Response:
         """Return whom the flow's Connect applet dials."""
         numbers = {"numbers": [target]} if target else {"numbers": []}
         body = to_json({"destination": numbers})

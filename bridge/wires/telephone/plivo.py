@@ -89,6 +89,7 @@ class PlivoRules:
 
     carrier = "Plivo"
     signs_sockets = False
+    tells_outcome = False
     """They may be, but no page says how; their secret path and token say whose they are."""
 
     def __init__(self, auth_token: str | None) -> None:
@@ -138,7 +139,7 @@ class PlivoRules:
         """Return what comes after a socket, if nothing else does."""
         return self.goodbye("")
 
-    def goodbye(self, target: str) -> Response:
+    def goodbye(self, target: str, then: str = "") -> Response:
         """Return what comes after a stream."""
         if not target:
             return _answer("<Hangup/>")

@@ -88,6 +88,7 @@ class TelnyxRules:
 
     carrier = "Telnyx"
     signs_sockets = False
+    tells_outcome = True
 
     def __init__(self, key: str | None) -> None:
         """Keep the key.
@@ -138,9 +139,9 @@ class TelnyxRules:
         """Return the answer by which the caller hears that the line is busy."""
         return _twiml.busy()
 
-    def goodbye(self, target: str) -> Response:
+    def goodbye(self, target: str, then: str = "") -> Response:
         """Return what comes after a stream."""
-        return _twiml.goodbye(target)
+        return _twiml.goodbye(target, then)
 
     def after(self, request: HttpRequest) -> Response:
         """Return what comes after a socket."""

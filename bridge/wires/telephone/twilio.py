@@ -62,6 +62,7 @@ class TwilioRules:
 
     carrier = "Twilio"
     signs_sockets = True
+    tells_outcome = True
 
     def __init__(self, auth_token: str | None, signing_keys: Mapping[str, str] | None) -> None:
         """Keep the secrets.
@@ -133,9 +134,9 @@ class TwilioRules:
         """Return the answer by which the caller hears that the line is busy."""
         return _twiml.busy()
 
-    def goodbye(self, target: str) -> Response:
+    def goodbye(self, target: str, then: str = "") -> Response:
         """Return what comes after a stream."""
-        return _twiml.goodbye(target)
+        return _twiml.goodbye(target, then)
 
     def after(self, request: HttpRequest) -> Response:
         """Return what comes after a socket."""

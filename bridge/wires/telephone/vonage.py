@@ -143,6 +143,7 @@ class VonageRules:
 
     carrier = "Vonage"
     signs_sockets = False
+    tells_outcome = False
 
     def __init__(self, secret: str | None) -> None:
         """Keep the secret.
@@ -193,7 +194,7 @@ class VonageRules:
         """Return the answer to an event, of which nothing follows."""
         return http_response(HTTPStatus.OK, "application/json", b"[]")
 
-    def goodbye(self, target: str) -> Response:
+    def goodbye(self, target: str, then: str = "") -> Response:
         """Return what comes after a stream."""
         if not target:
             return _ncco([])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import trio
@@ -54,8 +54,8 @@ class SocketTransport(Transport, Protocol):
     def close(self, *, was_lost: bool) -> None:
         """End the call, as its socket is closed, or was lost; unless the caller is passed on."""
 
-    def continue_on(self, outbox: Outbox, /) -> None:
-        """Continue the call over another connection."""
+    def continue_on(self, outbox: Outbox, opening: Sequence[Data] = (), /) -> None:
+        """Continue the call over another connection, which has begun with some messages."""
 
 
 class TextSession:
@@ -165,13 +165,18 @@ class TextSession:
         with trio.move_on_after(self._hosted.limits.close_s):
             await self._connection.run(self._outbox, lambda data: None)
 
-    async def resume(self, connection: WireConnection) -> None:
-        """Continue the call on another connection; return when that is over."""
+    async def resume(self, connection: WireConnection, opening: Sequence[Data] = ()) -> None:
+        """Continue the call on another connection; return when that is over.
+
+        Args:
+            connection: The socket.
+            opening: Its first messages.
+        """
         limit = self._hosted.limits.max_waiting_bytes
         self._connection = connection
         self._outbox = Outbox(max_bytes=limit, on_broken=self._overflows, encode_audio=None)
         self._over = trio.Event()
-        self._transport.continue_on(self._outbox)
+        self._transport.continue_on(self._outbox, opening)
         await self._carry()
 
     async def _carry(self) -> None:

@@ -115,7 +115,7 @@ class TextWireTransport:
         """Return the last messages of the call."""
         return ()
 
-    def continue_on(self, outbox: Outbox) -> None:
+    def continue_on(self, outbox: Outbox, opening: Sequence[Data] = ()) -> None:
         """Continue the call over another connection."""
         self.outbox = outbox
 

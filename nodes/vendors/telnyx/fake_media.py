@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 from xml.etree import ElementTree
 
+import trio
+
 from bargein.bridge.websocket import Data
 from bargein.bridge.wires.telephone import LineFormat
 from bargein.bridge.wires.telephone.signatures import FORM
 
 from ..twilio.fake_media import Delay
-from ..twilio.fake_stream import FakeStreamCarrier, Read, StreamAnswer
+from ..twilio.fake_stream import FakeStreamCall, FakeStreamCarrier, Read, StreamAnswer
+from ..twilio.fake_twiml import Dial, FakePhone, ringing
 from .fake import FakeTelnyx
 
 if TYPE_CHECKING:
@@ -110,6 +113,7 @@ class FakeTelnyxMedia(FakeStreamCarrier):
 
     Attributes:
         account: The account, which signs.
+        phones: Other people's telephones by number.
         sound: How the sound of its streams is coded.
     """
 
@@ -121,6 +125,7 @@ class FakeTelnyxMedia(FakeStreamCarrier):
         sound: LineFormat | None = None,
         returns_marks: bool = True,
         delay: Delay = lambda: 0.0,
+        phones: Mapping[str, FakePhone] | None = None,
     ) -> None:
         """Make an account without calls.
 
@@ -128,8 +133,10 @@ class FakeTelnyxMedia(FakeStreamCarrier):
             sound: How the sound of its streams is coded; ``None`` for PCMU.
             returns_marks: Whether it sends marks back.
             delay: Returns how many seconds each message is on its way, either way.
+            phones: Other people's telephones by number; one that is not there is answered.
         """
         super().__init__(returns_marks=returns_marks, delay=delay)
+        self.phones = dict(phones or {})
         self.account = FakeTelnyx()
         self.sound = sound or LineFormat()
 
@@ -153,6 +160,26 @@ class FakeTelnyxMedia(FakeStreamCarrier):
         """Return the method, the headers and the body of a signed request to a webhook."""
         head = {"Content-Type": FORM, **self.account.sign(url, fields)}
         return "POST", head, urlencode(fields).encode()
+
+    async def connect_transferred(
+        self, dial: Dial, line: FakeStreamCall, fields: Mapping[str, str], body: bytes
+    ) -> StreamAnswer | None:
+        """Put a caller through as an answer says; return the stream that they come back by."""
+        verb = ElementTree.fromstring(body).find("Dial")
+        if verb is None:
+            return None
+        noun = next(iter(verb))
+        number = noun.text or ""
+        phone = self.phones.get(number, FakePhone())
+        fate = await ringing(phone, float(verb.get("timeout", "30")))
+        told = {"CallStatus": "in-progress", "DialCallStatus": fate}
+        if fate == "yes":
+            told["DialCallStatus"] = "completed"
+            await self.post(dial, noun.get("statusCallback", ""), {"CallStatus": "in-progress"})
+            line.meet(number)
+            await trio.sleep(phone.talks_s)
+        then = (await self.post(dial, verb.get("action", ""), {**fields, **told}))[1]
+        return self.read_answer(then)
 
     def read_answer(self, body: bytes) -> StreamAnswer | None:
         """Return what the answer to a webhook tells; ``None`` if that is no stream."""

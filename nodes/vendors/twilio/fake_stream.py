@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import httpx2
 
 from .fake_media import Delay, FakeMediaCall, FakePlayer
-from .fake_twiml import CarrierRefusedError, Dial
+from .fake_twiml import ASK_S, CarrierRefusedError, Dial
 
 __all__ = ["FakeStreamCall", "FakeStreamCarrier"]
 
@@ -310,6 +310,7 @@ class FakeStreamCarrier:
         )
         parts = urlsplit(answer.url)
         path = parts.path + (f"?{parts.query}" if parts.query else "")
+        asked = trio.Event()
         async with (
             open_websocket(
                 f"ws://{parts.netloc}{path}", stream=await dial(), ping_s=None
@@ -318,13 +319,14 @@ class FakeStreamCarrier:
         ):
             line.let_hang_up(lambda: nursery.cancel_scope.cancel(reason="hung up"))
             await line.connect(socket, {}, answer.parameters)
-            nursery.start_soon(self._run, line, socket)
+            nursery.start_soon(self._carry, dial, line, socket, fields, answer.after, asked)
             try:
                 yield line
             finally:
+                if line.close_code is not None:
+                    with trio.move_on_after(ASK_S, shield=True):
+                        await asked.wait()
                 nursery.cancel_scope.cancel(reason="the caller hangs up")
-        if answer.after and line.close_code is not None:
-            line.next_is((await self.post(dial, answer.after, fields | self.ending()))[1].decode())
 
     def transport(self) -> httpx2.MockTransport | None:
         """Return its API; ``None`` if it has none."""
@@ -334,7 +336,35 @@ class FakeStreamCarrier:
         """Return what is told besides when a stream is over."""
         return {}
 
-    @staticmethod
-    async def _run(line: FakeStreamCall, socket: WebSocket) -> None:
+    async def connect_transferred(
+        self, dial: Dial, line: FakeStreamCall, fields: Mapping[str, str], body: bytes
+    ) -> StreamAnswer | None:
+        """Put a caller through as an answer says; return the stream that they come back by."""
+        return None
+
+    async def _carry(
+        self,
+        dial: Dial,
+        line: FakeStreamCall,
+        socket: WebSocket,
+        fields: Mapping[str, str],
+        after: str,
+        asked: trio.Event,
+    ) -> None:
+        """Carry a call, over one stream after the other, and ask what comes behind each."""
         await line.run(socket)
+        while after and line.close_code is not None:
+            body = (await self.post(dial, after, {**fields, **self.ending()}))[1]
+            line.next_is(body.decode())
+            asked.set()
+            back = await self.connect_transferred(dial, line, fields, body)
+            if back is None:
+                break
+            parts, after = urlsplit(back.url), back.after
+            async with open_websocket(
+                f"ws://{parts.netloc}{parts.path}", stream=await dial(), ping_s=None
+            ) as stream:
+                await line.connect(stream, {}, back.parameters)
+                await line.run(stream)
+        asked.set()
         line.end()

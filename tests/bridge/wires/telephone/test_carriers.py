@@ -251,6 +251,7 @@ async def test_keys_and_a_transfer(autojump_clock, name):
         await phone.line.says("A person, please.")
         await phone.line.over()
         assert phone.line.heard == "I put you through to a colleague."
+        await phone.call.ended.wait()
     assert keys == ["7"]
     assert "15550199" in phone.line.then
     assert phone.call.end_reason == "transferred"

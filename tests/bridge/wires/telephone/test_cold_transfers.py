@@ -11,7 +11,7 @@ from bargein.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bargein.fakes import FakePhone, FakeTwilio
+from bargein.fakes import FakePhone, FakeTelnyxMedia, FakeTwilio
 from bargein.testing import open_phone
 
 ADA = "+15550199"
@@ -56,6 +56,38 @@ async def test_a_caller_who_reaches_nobody_comes_back(autojump_clock, answers, c
         assert told[-1] == "Thank you."
         assert phone.server.calls == 1
     assert phone.call.end_reason == "hangup"
+
+
+@pytest.mark.parametrize("wire", ["twilio-media", "telnyx-media"])
+@pytest.mark.parametrize(("answers", "cause"), [("busy", "busy"), ("no-answer", "no_answer")])
+async def test_a_caller_whose_sound_travels_comes_back(autojump_clock, wire, answers, cause):
+    """Over a stream, too: the same call, its history, and what was said meanwhile."""
+    told, outcomes = [], []
+    phones = {ADA: FakePhone(answers)}
+    carrier = FakeTwilio(phones=phones) if wire[:6] == "twilio" else FakeTelnyxMedia(phones=phones)
+    async with open_phone(passing_on(told, outcomes), wire=wire, carrier=carrier) as phone:
+        await trio.sleep(40.0)
+        assert outcomes[0].cause == cause
+        assert outcomes[0].reason.endswith("; the caller is with you again")
+        assert told[:2] == ["dialled", "returned"]
+        assert phone.line.heard == "I put you through.You are with me again."
+        assert phone.heard == "I put you through.\nYou are with me again."
+        await phone.line.says("Thank you.")
+        await trio.sleep(2.0)
+        assert told[-1] == "Thank you."
+        assert phone.server.calls == 1
+    assert phone.call.end_reason == "hangup"
+
+
+@pytest.mark.parametrize("wire", ["twilio-media", "telnyx-media"])
+async def test_a_caller_whose_sound_travels_is_gone(autojump_clock, wire):
+    """The call ends as transferred once somebody has answered, and not before."""
+    told, outcomes = [], []
+    async with open_phone(passing_on(told, outcomes), wire=wire) as phone:
+        await phone.call.ended.wait()
+        assert phone.line.talks_to == (ADA,)
+    assert phone.call.end_reason == "transferred"
+    assert outcomes[0] == CallActionCompleted(action="transfer")
 
 
 async def test_a_caller_whom_somebody_answers_is_gone(autojump_clock):

@@ -150,7 +150,7 @@ async def test_keys_and_a_transfer(autojump_clock):
     async with ring(answer) as phone:
         await phone.press("7")
         await phone.says("A person, please.")
-        await phone.line.over()
+        await phone.call.ended.wait()
     assert keys == ["7"]
     assert phone.line.heard == "I put you through to a colleague."
     assert ">+15550199</Number></Dial>" in phone.line.then
