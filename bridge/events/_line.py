@@ -1,8 +1,8 @@
 """The events of the line: who answers at its other end, and what is heard there."""
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from bargein.routes import Event
 
@@ -129,6 +129,13 @@ class CallActionCompleted(Event):
     action: CallAction
     note: ForeignText = ""
     """What else the model should know of it, such as that the caller spoke meanwhile."""
+
+    @model_serializer(mode="wrap")
+    def _leave_out_empty_note(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields: dict[str, Any] = write(self)
+        if not self.note:
+            fields.pop("note", None)
+        return fields
 
 
 class CallActionFailed(Event):

@@ -33,6 +33,7 @@ from ._recording_transport import RecordingTransport, new_transport
 from ._seed import seeded
 from ._simulated_tts import SAMPLE_RATE_HZ
 from ._simulated_voice import SimulatedVoice
+from .heard_answers import heard_answers
 
 E = TypeVar("E")
 
@@ -151,11 +152,7 @@ class Caller(SuggestsNames):
 
         A line break separates what different answers have said.
         """
-        heard: dict[int, str] = {}
-        for entry in self.call.history.entries:
-            if entry.role == "agent":
-                heard[entry.answer] = heard.get(entry.answer, "") + entry.heard
-        *earlier, last = [text for text in heard.values() if text.strip()] or [""]
+        *earlier, last = heard_answers(self.call) or [""]
         return "\n".join([*map(str.strip, earlier), last.lstrip()]) if earlier else last
 
     @property

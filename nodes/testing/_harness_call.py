@@ -12,6 +12,7 @@ import trio
 
 from bargein.bridge import App, Call
 from bargein.bridge.server import Server, open_server
+from bargein.bridge.testing.heard_answers import heard_answers
 from bargein.bridge.wires import Wire
 from bargein.nodes.fakes import MemoryListener
 
@@ -66,11 +67,7 @@ class HarnessCall(Generic[LineT]):
 
         A line break separates what different answers have said.
         """
-        heard: dict[int, str] = {}
-        for entry in self.call.history.entries:
-            if entry.role == "agent":
-                heard[entry.answer] = heard.get(entry.answer, "") + entry.heard
-        return "\n".join(text.strip() for text in heard.values() if text.strip())
+        return "\n".join(map(str.strip, heard_answers(self.call)))
 
     async def says(self, text: str) -> None:
         """Speak, over the agent if it speaks; return when the platform has told the words."""

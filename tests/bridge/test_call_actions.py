@@ -26,6 +26,14 @@ from bargein.testing import open_call
 BERLIN = "+4930123456"
 
 
+def test_an_empty_note_is_not_told():
+    """A model that gets the outcome as a tool's result reads no note where there is none."""
+    plain = CallActionCompleted(action="transfer")
+    assert "note" not in plain.model_dump_json()
+    assert '"note":"so"' in CallActionCompleted(action="transfer", note="so").model_dump_json()
+    assert CallActionCompleted.model_validate_json(plain.model_dump_json()) == plain
+
+
 class Deaf:
     """A line that can neither transfer nor press keys."""
 

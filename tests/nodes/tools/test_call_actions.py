@@ -78,7 +78,7 @@ async def put_through(context: ToolContext) -> object:
 @pytest.mark.parametrize(
     ("telephone", "told"),
     [
-        (True, '{"type":"call.action_completed","action":"transfer","note":""}'),
+        (True, '{"type":"call.action_completed","action":"transfer"}'),
         (
             False,
             '{"type":"call.action_failed","action":"transfer","cause":"unable",'
