@@ -33,10 +33,13 @@ from .events import AgentError, CallStarted, PermissionRequested
 from .history._history import History
 from .monitoring._silence_budgets import Budgets
 from .monitoring.error_text import detail, headline
-from .validation.arguments import check_has, check_instance, check_takes
+from .validation.arguments import check_has, check_instance, check_model, check_takes
 from .validation.event_loop import check_trio
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from .call._open_call import RecordsCall
     from .conversations import Conversations
     from .conversations._safe_writer import SafeWriter
 
@@ -145,6 +148,7 @@ class App(SuggestsNames):
         operator: Decides whether tools with ``permission="operator"`` may run; ``None`` asks the
             people on ``/watch``.
         budgets: How long each stage of an answer may stay silent; ``None`` watches none.
+        state: The pydantic model of what the app keeps of each call; ``None`` for nothing.
         admit: Decides which callers of the server may call; ``None`` admits all that pass the
             server's own checks.
     """
@@ -164,6 +168,7 @@ class App(SuggestsNames):
         admit: Admit | None = None,
         operator: Operate | None = None,
         budgets: Budgets | None = DEFAULT_BUDGETS,
+        state: type[BaseModel] | None = None,
     ) -> None:
         """Configure an app; nothing is loaded before ``open()``.
 
@@ -204,6 +209,9 @@ class App(SuggestsNames):
             budgets: How long each stage of an answer may leave the caller in silence before
                 ``StageStalled`` names it; ``None`` watches none.  Calls in which
                 only text travels are not watched.
+            state: A pydantic model whose fields all have defaults.  ``call.state`` is then an
+                instance of it, of at most 64 kB as JSON, which goes with the call to another
+                worker if its own one ends.
 
         Raises:
             TypeError: `answer` is not a function of a call, or another argument is of the wrong
@@ -231,6 +239,7 @@ class App(SuggestsNames):
         for text in texts:
             check_instance("App(not_understood=)", text, str)
         check_instance("App(budgets=)", budgets, Budgets)
+        check_model("App(state=)", state)
         check_takes("App(admit=)", admit, "the CallRequest")
         check_takes("App(operator=)", operator, "the call", "the PermissionQuestion")
         if not isinstance(callers_name_conversations, bool):
@@ -248,6 +257,7 @@ class App(SuggestsNames):
         self.admit = admit
         self.operator = operator
         self.budgets = budgets
+        self.state = state
         self.is_open = False
 
     def let_callers_name(self, conversation: str) -> None:
@@ -296,6 +306,7 @@ class App(SuggestsNames):
         conversation: str | None = None,
         request: CallRequest | None = None,
         speech: SpeechStack | None = None,
+        recorder: RecordsCall | None = None,
     ) -> AsyncIterator[Call]:
         """Answer one call; leaving the block ends it and all its tasks.
 
@@ -312,6 +323,8 @@ class App(SuggestsNames):
                 the name.
             request: How a client of the server asked for the call; ``call.request``.
             speech: The ears and the voice of the call, already open; ``None`` for the app's.
+            recorder: Records it, so that another process can go on with it; a server with a
+                journal gives one.
 
         Raises:
             ConversationBusyError: Another call has the conversation open.
@@ -322,7 +335,7 @@ class App(SuggestsNames):
         check_trio("App.open_call()")
         call_id = call_id or secrets.token_hex(8)
         async with (
-            self._open_memory(conversation) as memory,
+            self._open_memory(conversation, recorder) as memory,
             open_bare_call(
                 transport,
                 call_id=call_id,
@@ -332,9 +345,15 @@ class App(SuggestsNames):
                 request=request,
                 budgets=self.budgets,
                 language=self.language,
+                state=self.state,
+                recorder=recorder,
             ) as call,
         ):
+            if recorder is not None:
+                recorder.follow(call, with_history=self.conversations is None)
             await self._start_call(call, transport, speech or self.speech)
+            if recorder is not None:
+                recorder.continue_call()
             memory.follow(call)
             yield call
 
@@ -380,10 +399,15 @@ class App(SuggestsNames):
             "return True, False, a Refusal or an Identity"
         )
 
-    def _open_memory(self, conversation: str | None) -> AbstractAsyncContextManager[_Memory]:
+    def _open_memory(
+        self, conversation: str | None, recorder: RecordsCall | None
+    ) -> AbstractAsyncContextManager[_Memory]:
+        saved = None if recorder is None else recorder.saved
+        if saved is not None:
+            conversation = saved.conversation
         name = secrets.token_hex(8) if conversation is None else conversation
         if self.conversations is None:
-            return nullcontext(_Memory(History(), name))
+            return nullcontext(_Memory(History(() if saved is None else saved.entries), name))
         return _open_saved(self.conversations, name)
 
     async def _start_call(
@@ -402,6 +426,8 @@ class App(SuggestsNames):
             # Two checkpoints give the answering task its first step, so the routes it declares
             # there get CallStarted.
             await trio.lowlevel.checkpoint()
+        if call.resumed is not None:
+            return  # it has started once, elsewhere
         started = CallStarted(call_id=call.call_id, caller=call.caller, audio=transport.audio)
         call.router.publish_detached(started, "call")
 

@@ -1,4 +1,4 @@
-"""How a client requested its call, and who it is."""
+"""How a call came: how a client requested it, who that is, and which process had it before."""
 
 from __future__ import annotations
 
@@ -91,3 +91,20 @@ class CallRequest:
     token_expires_s: float | None = None
     """When the caller's signed token expires, in seconds since the epoch; ``None`` if it has
     none."""
+
+
+Why = Literal["worker_lost", "given_away"]
+
+
+@dataclass(frozen=True, slots=True)
+class Takeover:
+    """How a call came to this process from another one."""
+
+    why: Why
+    """``worker_lost``: the other process ended or hung.  ``given_away``: it stopped in order."""
+    fence: int
+    """Grows with each process that takes the call."""
+    lost_s: float
+    """How many seconds lie between the last record of the other process and the take-over."""
+    unfinished_tools: tuple[str, ...] = ()
+    """The names of the tools that were running; what became of them is in the history."""

@@ -233,6 +233,14 @@ class Dispatch:
         """Publish an event that belongs to no run, wherever this is called."""
         return self.publish(event, source, NO_RUN)
 
+    def trigger_again(self, event: object, source: str) -> Message:
+        """Trigger the chains of an event that was published before, and nothing else."""
+        self._published += 1
+        message = Message(event, source, self._published, self._now_s(), None)
+        for trigger in self.plans[type(event)].triggers:
+            trigger(message)
+        return message
+
     def publish_value(self, source: str, value: Any, run: Run | None) -> None:
         """Publish what a stage gave: an event, or a message whose event is published again.
 

@@ -51,6 +51,10 @@ class Message(Generic[E_co]):
         """Attach a value for the layer above; routes never read it."""
         self.tag = tag
 
+    def carry_instead(self, event: Any) -> None:
+        """Replace the event, of which only a part is new to those who get it next."""
+        self.event = event
+
     def leave_run(self) -> None:
         """Detach it from its run, which this very message cut."""
         self.run = None

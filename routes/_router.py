@@ -72,6 +72,8 @@ class Router:
             chain, sink or listener.  Once the router is closed, it triggers nothing.
         publish_detached: Does the same with an event that belongs to no run, wherever this is
             called.
+        trigger_again: Triggers the chains of an event that was published before, in another
+            process; no rule, observer or sink gets it.  Takes the event and who published it.
         call_at: Calls a plain function at a time; takes a key, the time in seconds of trio's clock,
             and the function.  A second timer with the same key replaces the first; errors of the
             function are logged.
@@ -101,6 +103,7 @@ class Router:
         # Bound directly: a barge-in publishes, sets a timer, and asks for what follows.
         self.publish = dispatch.publish
         self.publish_detached = dispatch.publish_detached
+        self.trigger_again = dispatch.trigger_again
         self.call_at = dispatch.timers.set
         self.forget = dispatch.timers.cancel
         self.call_after = dispatch.call_after

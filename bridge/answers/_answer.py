@@ -23,6 +23,27 @@ if TYPE_CHECKING:
     from ._answer_handle import OwnedAnswerHandle
 
 
+class RepeatedText:
+    """Text that a run generates again, which nobody is to hear twice."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self, text: str) -> None:
+        """Expect all of a text."""
+        self._left = text
+
+    def pass_over(self, text: str) -> str:
+        """Return what of a piece of text is new; from the first difference on, everything is."""
+        left, self._left = self._left, ""
+        same = 0
+        for mine, other in zip(left, text, strict=False):
+            if mine != other:
+                return text[same:]
+            same += 1
+        self._left = left[same:]
+        return text[same:]
+
+
 @dataclass(slots=True, eq=False)
 class Answer:
     """One answer of an agent."""
@@ -82,6 +103,8 @@ class Answer:
     """Whether its end was published."""
     handle: OwnedAnswerHandle | None = None
     """Its handle, created on first request."""
+    ahead: RepeatedText | None = None
+    """What the caller heard of it before it began anew in this process; ``None`` for nothing."""
     caps: Callable[[], dict[str, tuple[float, float]]] = dict
     """Returns how much of each cap is used, and how much is allowed."""
     stood_still_s: float = 0.0
@@ -153,6 +176,10 @@ class Answer:
     def add_utterance(self, utterance: Utterance) -> None:
         """Add the utterance that says its next part."""
         self.utterances.append(utterance)
+
+    def expect_again(self, text: str) -> None:
+        """Skip this text if its run generates it again."""
+        self.ahead = RepeatedText(text)
 
     def add_background_text(self, text: str) -> None:
         """Keep text that it generates in the background, unheard."""
@@ -324,14 +351,16 @@ class OpenAnswers:
     def __iter__(self) -> Iterator[Answer]:
         return iter(tuple(self._open))
 
-    def open(self, run: Run | None, agent: str) -> Answer:
+    def open(self, run: Run | None, agent: str, number: int | None = None) -> Answer:
         """Start an answer.
 
         Args:
             run: The run that generates it; ``None`` for an answer that is complete at once.
+            number: That of an answer that another process began; ``None`` for the next.
         """
-        self._count += 1
-        answer = Answer(self._count, agent, run, trio.current_time())
+        self._count += number is None
+        number = self._count if number is None else number
+        answer = Answer(number, agent, run, trio.current_time())
         self._open[answer] = None
         if run is not None:
             self._by_run[run] = answer

@@ -184,6 +184,12 @@ class AnswerText:
         if answer is not None and answer.end_job is not None:
             answer.add_background_text(response.content)
             return
+        if answer is not None and answer.ahead is not None:
+            content = answer.ahead.pass_over(response.content)
+            if not content:
+                return  # the caller has heard it
+            response = response.model_copy(update={"content": content})
+            message.carry_instead(response)
         if answer is None or answer.outcome is not None:
             answer = self._opener.open_answer(outermost(run), message.source)
         if run is not None and run not in answer.active:

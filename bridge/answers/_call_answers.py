@@ -8,6 +8,7 @@ when it is sent.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,19 @@ for a person, stands still, however near to the mark it is."""
 
 _SLACK_S = 1e-6
 """The tolerance for rounding errors in sums of times, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class BegunAnswer:
+    """An answer that another process began, and that goes on here."""
+
+    number: int
+    heard: str
+    """What the caller has heard of it."""
+    trigger: object
+    """The event whose run says the rest."""
+    is_generated_again: bool = False
+    """Whether the run begins from its start, so that what was heard is to be passed over."""
 
 
 class CallAnswers:
@@ -125,8 +139,14 @@ class CallAnswers:
         self._cutting = False
         self._marks = LongRunningMarks(router)
         self._fixed_texts = FixedTexts(context)
+        self._continued: BegunAnswer | None = None
 
     # --- what is known --------------------------------------------------------------------------
+
+    @property
+    def open(self) -> tuple[Answer, ...]:
+        """The answers that are not over."""
+        return tuple(self._answers)
 
     @property
     def is_generating(self) -> bool:
@@ -383,9 +403,13 @@ class CallAnswers:
         self._context.touch_state()
 
     def open_answer(self, run: Run | None, agent: str) -> Answer:
-        answer = self._answers.open(run, agent)
-        self._marks.watch(answer)
         trigger = run.trigger.event if run is not None and run.trigger is not None else None
+        begun = self._continued
+        if begun is not None and run is not None and trigger is begun.trigger:
+            answer = self._continue(begun, run, agent)
+        else:
+            answer = self._answers.open(run, agent)
+        self._marks.watch(answer)
         if isinstance(trigger, FixedText):
             answer.say_for(trigger.handle, is_notice=trigger.is_notice)
             self._fixed_texts.begun(trigger)
@@ -394,6 +418,31 @@ class CallAnswers:
             self.floor_moved()
         if isinstance(trigger, JobFinished | JobAnnounced):
             self._delivery.began(answer, trigger)
+        return answer
+
+    def continue_by(self, begun: BegunAnswer) -> None:
+        """Let the next answer to a trigger be one that another process began."""
+        self._continued = begun
+
+    def say_rest(self, begun: BegunAnswer, rest: str) -> OwnedAnswerHandle:
+        """Say the rest of an answer that another process generated to its end."""
+        handle = OwnedAnswerHandle(self._interrupt)
+        wanted = FixedText(AgentResponse(content=rest), handle)
+        self._continued = replace(begun, trigger=wanted)
+        return self._fixed_texts.say(wanted)
+
+    def _continue(self, begun: BegunAnswer, run: Run, agent: str) -> Answer:
+        self._continued = None
+        self._context.history.reopen(begun.number)
+        answer = self._answers.open(run, agent, begun.number)
+        if begun.heard:
+            said = Utterance(self.playout.new_number(), answer, True, generated=begun.heard)
+            said.complete_text(trio.current_time())
+            said.hear_to(len(begun.heard), "text")
+            said.finish()
+            answer.add_utterance(said)
+        if begun.is_generated_again:
+            answer.expect_again(begun.heard)
         return answer
 
     def _publish_complete(self, answer: Answer, outcome: Outcome) -> None:

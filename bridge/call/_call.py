@@ -12,7 +12,7 @@ from bargein.routes import Message, Route, Router
 from bargein.routes.error_hints import SuggestsNames
 from bargein.routes.logs import get_logger
 
-from .._call_request import CallRequest, Direction
+from .._call_request import CallRequest, Direction, Takeover
 from .._transport_protocol import PlaybackKind, Transport
 from .._verbs import Verb
 from ..agents._call_bridges import Bridges
@@ -75,6 +75,8 @@ class Call(SuggestsNames):
         language: The tag of the language of bargein's own texts in the call.
         nursery: Owns the call's tasks; tasks started in it end with the call.
         ended: Set once the call is over.
+        resumed: How it came from another process; ``None`` for a call that began here.
+        app_state: Keeps the app's ``state``; ``None`` if it has none.
     """
 
     def __init__(
@@ -87,6 +89,8 @@ class Call(SuggestsNames):
         conversation: str = "",
         request: CallRequest | None = None,
         language: str = "en",
+        resumed: Takeover | None = None,
+        app_state: Any = None,
     ) -> None:
         self.call_id = call_id
         self.request = request
@@ -99,6 +103,8 @@ class Call(SuggestsNames):
         self.conversation = conversation
         self._screens: tuple[Callable[[Any], Any], ...] = ()
         self._is_ending = False
+        self.app_state = app_state
+        self.resumed = resumed
         self._answering: set[str] = set()
         self._token = trio.lowlevel.current_trio_token()
         self._transport = TransportGuard(transport)
@@ -448,10 +454,23 @@ class Call(SuggestsNames):
         return Handle(self, self._token)
 
     @property
-    def state(self) -> CallState:
-        """What the call is doing, according to the last ``StateChanged``."""
+    def state(self) -> Any:
+        """What the app keeps of the call: the model of ``App(state=)``.  Without one, what the call
+        is doing (a ``CallState``), according to the last ``StateChanged``.
+
+        Raises:
+            TypeError: On assignment, the value is no such model, or takes more than 64 kB as JSON.
+        """
+        if self.app_state is not None:
+            return self.app_state.value
         self.router.catch_up()
         return self.parts.state.state
+
+    @state.setter
+    def state(self, value: Any) -> None:
+        if self.app_state is None:
+            raise TypeError("call.state can be set only with App(state=), which says its model")
+        self.app_state.set(value)
 
     @property
     def current_state(self) -> CallState:

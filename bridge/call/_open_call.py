@@ -5,23 +5,69 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from secrets import token_hex
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
 from bargein.routes import Message, open_router
 from bargein.routes.error_containment import CONTAINED
 
-from .._call_request import CallRequest
+from .._call_request import CallRequest, Takeover
 from .._transport_protocol import Transport
 from ..agents._default_chain import Generates
 from ..events import CallStarted
-from ..history._history import History
+from ..history._history import Entry, History
 from ..monitoring._provider_faults import record_faults, stop_recording
 from ..monitoring._silence_budgets import Budgets
 from ..monitoring._stage_watchdog import StageWatchdog
 from ..validation.event_loop import check_trio
+from ._app_state import AppState
 from ._call import Call
 from ._call_handle import Handle
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydantic import BaseModel
+
+
+class EarlierCall(Protocol):
+    """What another process has recorded of a call."""
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """Its history, repaired."""
+        ...
+
+    @property
+    def conversation(self) -> str | None:
+        """Its conversation; ``None`` for none."""
+        ...
+
+    @property
+    def state(self) -> str | None:
+        """The app's state as JSON; ``None`` if it has none."""
+        ...
+
+
+class RecordsCall(Protocol):
+    """Records a call, so that another process can go on with it."""
+
+    @property
+    def saved(self) -> EarlierCall | None:
+        """What another process has recorded; ``None`` for a new call."""
+        ...
+
+    @property
+    def resumed(self) -> Takeover | None:
+        """How the call came from that process."""
+        ...
+
+    def follow(self, call: Call, *, with_history: bool) -> None:
+        """Record a call from now on; its history only if nobody else keeps that."""
+
+    def continue_call(self) -> None:
+        """Go on where another process was; a new call has begun already."""
 
 
 @asynccontextmanager
@@ -35,6 +81,8 @@ async def open_bare_call(
     request: CallRequest | None = None,
     budgets: Budgets | None = None,
     language: str = "en",
+    state: type[BaseModel] | None = None,
+    recorder: RecordsCall | None = None,
 ) -> AsyncIterator[Call]:
     """Open a call over a transport; leaving the block ends it and all its tasks.
 
@@ -45,9 +93,15 @@ async def open_bare_call(
         request: How a client of the server requested it.
         budgets: How long each stage of an answer may be silent; ``None`` watches none.
         language: The tag of the language of bargein's own texts and phrases.
+        state: The model of what the app keeps of it; ``None`` for nothing.
+        recorder: Records it for another process; ``None`` for nobody.
     """
+    saved = None if recorder is None else recorder.saved
+    kept = None if state is None else AppState(state, None if saved is None else saved.state)
+    resumed = None if recorder is None else recorder.resumed
+    about = (call_id, caller, history, conversation, request, language, resumed, kept)
     async with open_router() as router:
-        call = Call(router, transport, call_id, caller, history, conversation, request, language)
+        call = Call(router, transport, *about)
         if call.audio and budgets is not None:
             StageWatchdog(call.parts.context, call.answers, call.control.target, budgets)
         attached = getattr(transport, "attached", None)

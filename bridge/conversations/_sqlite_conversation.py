@@ -11,10 +11,11 @@ import trio
 from bargein.routes.error_containment import CONTAINED
 from bargein.routes.logs import get_logger
 
-from ..history._entries import AgentEntry, Entry
+from ..history._entries import Entry
 from ..history._repair import repair
+from ._answer_records import GrowingAnswers
 from ._entry_backlog import EntryBacklog
-from ._entry_records import to_addition, to_record
+from ._entry_records import to_record
 from ._errors import ConversationError
 from ._lock import ConversationLock
 from ._sqlite_file import SqliteDatabase
@@ -279,44 +280,3 @@ class SqliteConversation:
 def _is_busy(error: Exception) -> bool:
     code = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-
-
-class GrowingAnswers:
-    """The stored form of one call's answers, by their index in the history."""
-
-    def __init__(self) -> None:
-        self._written: dict[int, AgentEntry] = {}
-        self._additions: dict[int, int] = {}
-
-    @property
-    def in_pieces(self) -> dict[int, Entry]:
-        return {index: self._written[index] for index in self._additions}
-
-    def has_additions(self, index: int) -> bool:
-        return index in self._additions
-
-    def addition(self, index: int, entry: Entry) -> tuple[int, str] | None:
-        """Return what a change adds to an answer.
-
-        Returns:
-            The number of the addition, from 1, and its record; ``None`` if the entry must be
-            written whole.
-        """
-        before = self._written.get(index)
-        if before is None or not isinstance(entry, AgentEntry):
-            return None
-        record = to_addition(before, entry)
-        return None if record is None else (self._additions.get(index, 0) + 1, record)
-
-    def added(self, index: int, entry: Entry, additions: int) -> None:
-        """Record that the file has an answer with this many additions."""
-        if isinstance(entry, AgentEntry):
-            self._written[index] = entry
-            self._additions[index] = additions
-
-    def written(self, entries: Mapping[int, Entry]) -> None:
-        """Record that the file has these entries whole."""
-        for index, entry in entries.items():
-            self._additions.pop(index, None)
-            if isinstance(entry, AgentEntry):
-                self._written[index] = entry

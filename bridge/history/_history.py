@@ -86,6 +86,18 @@ class History(SuggestsNames):
         """Use the note tag of another history, because its entries are rendered here."""
         self.note_tag = note_tag
 
+    def reopen(self, answer: int) -> None:
+        """Let a loaded answer go on, so that what is said of it next changes its entry.
+
+        Args:
+            answer: Its number; one that has no entry gets a new one.
+        """
+        for index, entry in enumerate(self._entries):
+            if isinstance(entry, AgentEntry) and entry.answer == answer:
+                self._answers[answer] = index
+            elif isinstance(entry, ToolEntry) and entry.answer == answer:
+                self._tools_of.setdefault(answer, []).append(index)
+
     @property
     def entries(self) -> tuple[Entry, ...]:
         """Everything so far; a snapshot that does not change."""

@@ -151,9 +151,9 @@ class Playout:
         """The highest number given so far; 0 before the first."""
         return self._numbers
 
-    def new_number(self) -> int:
-        """Return a number for an utterance, higher than all earlier ones."""
-        self._numbers += 1
+    def new_number(self, after: int = 0) -> int:
+        """Return a number for an utterance, higher than all earlier ones and than `after`."""
+        self._numbers = max(self._numbers, after) + 1
         return self._numbers
 
     def add(self, utterance: Utterance, *, first: bool = False) -> None:

@@ -111,6 +111,9 @@ class Resumed(Greeting):
     """The number of the last ``state`` message."""
     snapshot: SnapshotMessage
     """The call at this moment."""
+    fresh: bool = False
+    """Whether another process goes on with the call: no earlier message is sent again, and the
+    transcript and the snapshot replace what the client knows."""
 
 
 class Ended(NativeMessage):

@@ -130,6 +130,14 @@ class Backlog:
         self._greeting = text
         self._outbox.enqueue_first(text)
 
+    def count_from(self, received: int) -> None:
+        """Go on with the count of another process, whose messages nobody can send again.
+
+        Args:
+            received: How many JSON messages the client has received.
+        """
+        self._count = self._forgotten = received
+
     def leave(self) -> None:
         """Wait for another connection, because this one is lost."""
         self._switch_to(self._open_outbox())

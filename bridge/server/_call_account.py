@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .._call_request import CallRequest
     from .._transport_protocol import Transport
     from ..call._call import Call
+    from ..takeover._call_recorder import CallRecorder
 
 log = get_logger()
 
@@ -53,13 +54,15 @@ class CallAccount:
         limits: What its caller may do.
         metrics: The server's counts.
         call: The call, from when it is open.
+        recorder: Records it, so that another process can go on with it; ``None`` for nobody.
         is_over: Whether it is over, and its client knows or cannot be told.
         forgotten: Set when nobody will come back for its end.
     """
 
     __slots__ = (
-        "_attend", "_audio", "_ending", "_expires_at_s", "_reason", "_refused", "_started_s", "app",
-        "call", "call_id", "forgotten", "is_over", "limits", "metrics", "request",
+        "_attend", "_audio", "_ending", "_expires_at_s", "_reason", "_refused", "_started_s",
+        "_wire", "app", "call", "call_id", "forgotten", "is_over", "limits", "metrics", "recorder",
+        "request",
     )  # fmt: skip
 
     def __init__(
@@ -73,6 +76,8 @@ class CallAccount:
         lasts_s: float = math.inf,
         attend: Callable[[Call], None] = lambda call: None,
         refused: CallNotOpenedError | None = None,
+        recorder: CallRecorder | None = None,
+        wire: str = "",
     ) -> None:
         """Count the call, unless it is refused; nothing else happens before ``run()``.
 
@@ -80,6 +85,8 @@ class CallAccount:
             lasts_s: After how many seconds it ends; infinite for never.
             attend: Called with the call once it is open; must not raise.
             refused: Why it is not opened, if others came before it.
+            recorder: Records it; ``None`` for nobody.
+            wire: The name of its wire.
         """
         self.call_id = call_id
         self.app = app
@@ -89,6 +96,8 @@ class CallAccount:
         self.call: Call | None = None
         self.is_over = False
         self.forgotten = trio.Event()
+        self.recorder = recorder
+        self._wire = wire
         self._attend = attend
         self._refused = refused
         self._started_s = trio.current_time()
@@ -159,9 +168,10 @@ class CallAccount:
                 transport,
                 caller=self.request.identity.user,
                 call_id=self.call_id,
-                conversation=await self._conversation(),
+                conversation=None if self._is_taken else await self._conversation(),
                 request=self.request,
                 speech=speech,
+                recorder=self.recorder,
             ) as call:
                 self._open(call)
                 opened(call)
@@ -179,8 +189,14 @@ class CallAccount:
                 raise rest from None  # noqa: ASYNC104  # Cancelled is in it
         return failure
 
+    @property
+    def _is_taken(self) -> bool:
+        return self.recorder is not None and self.recorder.saved is not None
+
     def _open(self, call: Call) -> None:
         self.call = call
+        if self.recorder is not None:
+            self.recorder.record_request(self._wire, self.request)
         self._attend(call)
         call.router.observe([AnswerEnded, StageStalled], self.metrics.note)
         if self._expires_at_s < math.inf:

@@ -26,7 +26,7 @@ from ._listening_sockets import ServerListener, all_loopback, open_listeners
 from ._proxies import TrustedProxies
 from ._server import Server
 from ._server_options import ServerOptions
-from ._sharing import Sharing
+from ._sharing import KeepsCalls, Sharing
 
 if TYPE_CHECKING:
     from .._app import App
@@ -57,6 +57,7 @@ async def open_server(
     ssl: ssl_module.SSLContext | None = None,
     listeners: Sequence[ServerListener] | None = None,
     sharing: Sharing | None = None,
+    journals: KeepsCalls | None = None,
 ) -> AsyncIterator[Server]:
     """Serve an app while the block runs; leaving the block drains the server.
 
@@ -95,6 +96,8 @@ async def open_server(
         listeners: Sockets to serve instead of `host` and `port`; closed at the end.  None at all if
             another server listens, as in ``bargein.asgi``.
         sharing: Has the room and the budgets that it shares with others; ``None`` if it is alone.
+        journals: Keeps what is needed to go on with a call of a worker that is gone; ``None`` keeps
+            nothing.
 
     Raises:
         OSError: The address cannot be listened on; ``errno`` says why.
@@ -149,6 +152,7 @@ async def open_server(
             proxies=proxies,
             ssl=ssl,
             sharing=sharing,
+            journals=journals,
         )
         with watch_loop(server.metrics.loop_delay.observe, on_block=server.report_block):
             async with open_service_nursery("the server is closed") as nursery:

@@ -28,18 +28,26 @@ from ..websocket._protocol_log import PROTOCOL_LOG
 from ..wires._metrics import Metrics
 from ..wires._operators import Operators
 from ..wires._server_limits import HARD_LIMIT_FACTOR, Limits
-from ..wires._wire import RefusalCode, Resumes, Session, Wire, WireConnection
+from ..wires._wire import (
+    HostedCall,
+    RefusalCode,
+    Resumes,
+    Session,
+    Wire,
+    WireConnection,
+)
 from ._access import Access, Bearer, time_left_s
 from ._admission import Admission, PendingConnection
 from ._call_account import CallAccount, CallNotOpenedError
 from ._connections_per_address import ResumeConnections
 from ._listening_sockets import PatientListener, ServerListener, address_of, peer_of
 from ._proxies import TrustedProxies
-from ._sharing import Alone, ResumedConnection, Sharing
+from ._sharing import Alone, KeepsCalls, ResumedConnection, Sharing
 
 if TYPE_CHECKING:
     from .._app import App
     from .._call_request import CallRequest
+    from ..wires._wire import CallRecorder, SavedCall
 
 PING_S = 10.0
 """How often a connection is pinged, and how long the answer may take, in seconds: a peer that
@@ -69,9 +77,19 @@ class _Place:
     wait: Callable[[], AbstractContextManager[None]]
     session_of: Callable[[str], Session | None]
     give_away: Callable[[str, Data], Awaitable[bool]]
+    adoption: Callable[..., Awaitable[bool]]
 
     def count_refusal(self, code: RefusalCode) -> None:
         self.metrics.rejected[code] += 1
+
+    async def adopt(
+        self,
+        call_id: str,
+        fits: Callable[[SavedCall], bool],
+        session_of: Callable[[HostedCall], Session],
+    ) -> bool:
+        """Take a call whose worker is gone, and run it over this connection until it is over."""
+        return await self.adoption(call_id, fits, session_of)
 
     async def hand_over(self, call_id: str, first: Data) -> bool:
         """Give the connection to the worker that has a call, if another one has it."""
@@ -128,6 +146,7 @@ class Server(SuggestsNames):
         proxies: TrustedProxies,
         ssl: ssl_module.SSLContext | None,
         sharing: Sharing | None,
+        journals: KeepsCalls | None = None,
     ) -> None:
         """Keep what calls need; use ``open_server``."""
         self.metrics = Metrics()
@@ -151,6 +170,7 @@ class Server(SuggestsNames):
         self._accepting.set()
         self._access = access
         self._sharing = sharing or Alone(limits, self.metrics)
+        self._journals = journals
         self._admission = Admission(
             app,
             wires,
@@ -354,7 +374,8 @@ class Server(SuggestsNames):
             return await self._sharing.hand_over(connection.stream, resumed)
 
         wait = partial(self._resuming.wait, address)
-        place = _Place(self._limits, self.metrics, wait, session_of, hand_over)
+        adopt = partial(self._adopt, wire, address, checked)
+        place = _Place(self._limits, self.metrics, wait, session_of, hand_over, adopt)
         try:
             await wire.resume(connection, place)
         finally:
@@ -368,15 +389,59 @@ class Server(SuggestsNames):
         """Give a connection a call and an account, and end both."""
         call_id = token_hex(8)
         why_not = await self._reserve_room(call_id, address)
-        account = self._account(request, call_id, why_not)
-        bind_contextvars(call_id=call_id)  # never unbound: each connection has its own task
+        recorder = None if why_not else await self._new_recorder(wire, call_id)
+        account = self._account(request, call_id, why_not, recorder, wire.name)
         checked = _CheckedConnection(connection, self._limits.silence_s, account)
+        await self._run_call(
+            wire, account, why_not, checked, address, lambda: wire.session(connection, account)
+        )
+
+    async def _adopt(
+        self,
+        wire: Wire,
+        address: str | None,
+        checked: _CheckedConnection,
+        call_id: str,
+        fits: Callable[[SavedCall], bool],
+        session_of: Callable[[HostedCall], Session],
+    ) -> bool:
+        """Run a call whose worker is gone; see ``ResumePlace.adopt()``."""
+        if self._journals is None or self._draining:
+            return False
+        recorder = await self._journals.adopt(call_id, wire.name, fits)
+        if recorder is None or recorder.saved is None:
+            return False
+        why_not = await self._reserve_room(call_id, address)
+        account = self._account(recorder.saved.request, call_id, why_not, recorder, wire.name)
+        checked.account = account
+        log.info("call_taken", call_id=call_id, lost_s=round(recorder.saved.lost_s, 3))
+        await self._run_call(wire, account, why_not, checked, address, lambda: session_of(account))
+        return True
+
+    async def _new_recorder(self, wire: Wire, call_id: str) -> CallRecorder | None:
+        """Return what records a new call; ``None`` without a journal."""
+        if self._journals is None or not isinstance(wire, Resumes):
+            return None
+        return await self._journals.record(call_id)
+
+    async def _run_call(
+        self,
+        wire: Wire,
+        account: CallAccount,
+        why_not: RefusalCode | None,
+        checked: _CheckedConnection,
+        address: str | None,
+        session_of: Callable[[], Session],
+    ) -> None:
+        """Run a session to its end, and everything that counts it."""
+        call_id = account.call_id
+        bind_contextvars(call_id=call_id)  # never unbound: each connection has its own task
         session: Session | None = None
         self._checked.add(checked)
         try:
             try:
                 with CONTAINED:
-                    session = wire.session(connection, account)
+                    session = session_of()
                     self._hosted[call_id] = _Hosted(account, session, wire)
                     await session.run()
             except Exception:
@@ -384,10 +449,12 @@ class Server(SuggestsNames):
                 log.exception("session_failed", wire=wire.name)
                 account.forget()
             finally:
-                self._checked.remove(checked)
+                self._checked.discard(checked)
                 # Counted as over before its client may come back for the end: it is no open call
                 # now.
                 account.close(_counts_of(session))
+                if account.recorder is not None:
+                    await account.recorder.close()
                 if why_not is None:
                     self._sharing.give_back_call(call_id)
             if isinstance(wire, Resumes):
@@ -420,7 +487,12 @@ class Server(SuggestsNames):
         return None if has_room else "rate_limited"
 
     def _account(
-        self, request: CallRequest, call_id: str, why_not: RefusalCode | None
+        self,
+        request: CallRequest,
+        call_id: str,
+        why_not: RefusalCode | None,
+        recorder: CallRecorder | None,
+        wire: str,
     ) -> CallAccount:
         limits = self._limits
         if "watch" not in request.identity.rights:
@@ -434,6 +506,8 @@ class Server(SuggestsNames):
             lasts_s=time_left_s(request.token_expires_s) if self._access.calls_expire else math.inf,
             attend=self._operators.attend,
             refused=None if why_not is None else CallNotOpenedError(why_not, "no room"),
+            recorder=recorder,
+            wire=wire,
         )
 
     # --- its life -------------------------------------------------------------------------------

@@ -6,8 +6,9 @@ parent, which keeps an ``Alone`` for all of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, final
+from typing import TYPE_CHECKING, Protocol, final
 
 import trio
 
@@ -15,6 +16,9 @@ from ..websocket import Data
 from ..wires._metrics import Metrics
 from ..wires._server_limits import Limits
 from ._connections_per_address import Addresses, Reserved
+
+if TYPE_CHECKING:
+    from ..wires._wire import CallRecorder, SavedCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,26 @@ class ResumedConnection:
     """As what address it is counted; ``None`` for as none."""
     first: Data = field(repr=False)
     """Its first message, which was read already."""
+
+
+class KeepsCalls(Protocol):
+    """Keeps of each call what another server needs to go on with it."""
+
+    async def record(self, call_id: str) -> CallRecorder | None:
+        """Return what records a new call; ``None`` if it cannot be recorded now."""
+        ...
+
+    async def adopt(
+        self, call_id: str, wire: str, fits: Callable[[SavedCall], bool]
+    ) -> CallRecorder | None:
+        """Take a call; ``None`` if it is unknown, or its server lives, or the client may not.
+
+        Args:
+            call_id: The call, as the client names it.
+            wire: The name of the client's wire.
+            fits: Whether the client may have it.
+        """
+        ...
 
 
 class Sharing(Protocol):

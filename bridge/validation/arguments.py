@@ -6,6 +6,7 @@ Each error is one sentence that names the class, the argument and the value.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from typing import Any
 
 from bargein.routes.type_annotations import signature_of
 
@@ -119,3 +120,25 @@ def check_factory(argument: str, value: Callable[[], object] | None) -> None:
 
 def _no_class(argument: str, cls: type) -> str:
     return f"{argument} needs an instance, not the class; write {cls.__name__}(...)"
+
+
+def check_model(rule: str, model: Any) -> None:
+    """Check that an argument is a pydantic model that can be made without arguments, or ``None``.
+
+    Args:
+        rule: The argument, as ``App(state=)``.
+
+    Raises:
+        TypeError: It is not.
+    """
+    if model is None:
+        return
+    if not (isinstance(model, type) and hasattr(model, "model_fields")):
+        raise TypeError(f"{rule} is a pydantic model, as a class, not {model!r}")
+    fields: dict[str, Any] = model.model_fields
+    missing = ", ".join(name for name, field in fields.items() if field.is_required())
+    if missing:
+        raise TypeError(
+            f"{rule} {model.__name__}: give a default to each field, as it begins with "
+            f"{model.__name__}(); without one: {missing}"
+        )

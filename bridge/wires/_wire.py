@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from .._call_request import CallRequest
     from .._transport_protocol import Transport
     from ..call._call import Call
+    from ..takeover._call_recorder import CallRecorder as CallRecorder
+    from ..takeover._call_records import SavedCall as SavedCall
 
 RefusalCode = Literal[
     "bad_message",
@@ -96,6 +98,11 @@ class HostedCall(Protocol):
     @property
     def metrics(self) -> Metrics:
         """The server's counts: a wire adds the frames, cleared speech and errors of its own."""
+        ...
+
+    @property
+    def recorder(self) -> CallRecorder | None:
+        """Records the call, so that another process can go on with it; ``None`` for nobody."""
         ...
 
     @property
@@ -367,6 +374,25 @@ class ResumePlace(Protocol):
 
     def session_of(self, call_id: str, /) -> Session | None:
         """Return the session that the connection continues; ``None`` if the call is not here."""
+        ...
+
+    async def adopt(
+        self,
+        call_id: str,
+        fits: Callable[[SavedCall], bool],
+        session_of: Callable[[HostedCall], Session],
+        /,
+    ) -> bool:
+        """Take a call whose worker is gone, and run it over this connection until it is over.
+
+        Args:
+            call_id: The call.
+            fits: Whether the client may have it.
+            session_of: Returns its session.
+
+        Returns:
+            Whether there was one.
+        """
         ...
 
     async def hand_over(self, call_id: str, first: Data, /) -> bool:

@@ -24,13 +24,14 @@ from ...websocket._connection import POLICY_VIOLATION
 from .._wire import CallEnd, HostedCall, WireConnection
 from ._client_rate_limits import RateLimitedClient
 from ._hello import hello, resumed
-from ._line import Line
+from ._line import TAKEN_OVER, Line
 from ._native_transport import SOUND, NativeTransport
 from ._remote_handle import verbs_of
 from ._resume_tokens import ResumeTokens
 
 if TYPE_CHECKING:
     from ...call._call import Call
+    from ...takeover._call_recorder import CallRecorder
 
 UNWIND_S = 1.0
 """How many seconds the tasks of an ended call may take before the client is told of the end."""
@@ -50,19 +51,29 @@ class CallSession:
     """A call of the native protocol."""
 
     __slots__ = (
-        "_backlog", "_close_code", "_heard_at_s", "_hosted", "_is_waiting", "_line", "_lines",
-        "_metrics", "_nursery", "_opened", "_patience", "_receiver", "_stalled", "_tokens",
-        "_transport",
+        "_asked", "_backlog", "_close_code", "_first_token", "_heard_at_s", "_hosted",
+        "_is_waiting", "_line", "_lines", "_metrics", "_nursery", "_opened", "_patience",
+        "_receiver", "_recorder", "_stalled", "_tokens", "_transport",
     )  # fmt: skip
 
-    def __init__(self, connection: WireConnection, hosted: HostedCall) -> None:
-        """Keep what the call needs; nothing happens before ``run``."""
+    def __init__(
+        self, connection: WireConnection, hosted: HostedCall, asked: Resume | None = None
+    ) -> None:
+        """Keep what the call needs; nothing happens before ``run``.
+
+        Args:
+            asked: What the client of a call that another process began has; ``None`` for a new
+                call.
+        """
+        recorder = self._recorder = hosted.recorder
+        saved = None if recorder is None else recorder.saved
+        self._asked = asked
         request, limits = hosted.request, hosted.limits
         self._hosted = hosted
         self._metrics = hosted.metrics
         self._lines = 0
         self._close_code: int | None = None
-        self._tokens = ResumeTokens(hosted.call_id)
+        self._tokens = ResumeTokens(hosted.call_id, () if saved is None else saved.tokens)
         self._heard_at_s = trio.current_time()
         self._stalled = False
         self._is_waiting = False
@@ -81,7 +92,12 @@ class CallSession:
             on_received=self._backlog.note_received,
             on_played=self._backlog.note_played,
         )
+        if asked is not None:
+            self._backlog.count_from(asked.received)
+        self._first_token: str | None = None
         self._receiver = RateLimitedClient(self._transport, limits, hosted.metrics)
+        if saved is not None:
+            self._receiver.count_from(saved.received)
         self._line: Line | None = self._open_line(connection)
         self._backlog.attach(self._line.outbox)
 
@@ -104,9 +120,12 @@ class CallSession:
 
         Cancelling this ends the call without a goodbye.
         """
+        self._first_token = await self._new_token()
         try:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
+                if self._recorder is not None:
+                    nursery.start_soon(self._leave_if_fenced, self._recorder)
                 assert self._line is not None  # nothing has lost it yet
                 nursery.start_soon(self._carry, self._line)
                 try:
@@ -170,14 +189,51 @@ class CallSession:
             on_broken=lambda: self._hosted.end("disconnected"),
         )
 
+    async def _new_token(self) -> str | None:
+        """Return a token for the next connection, which is recorded before anybody is told."""
+        token = self._tokens.renew() if self._hosted.limits.resume_s else None
+        if self._recorder is not None:
+            self._recorder.note_tokens(self._tokens.digests)
+            await self._recorder.kept()
+        return token
+
     def _greet(self, call: Call) -> None:
-        limits = self._hosted.limits
-        token = self._tokens.renew() if limits.resume_s else None
-        self._backlog.greet(encode(hello(self._hosted.app, call, limits, token)))
+        limits, token = self._hosted.limits, self._first_token
+        if self._asked is None:
+            self._backlog.greet(encode(hello(self._hosted.app, call, limits, token)))
+            return
+        verbs = verbs_of(self._hosted.request.identity)
+        counted = self._receiver.received
+        greeting = resumed(self._hosted.app, call, limits, token, counted, verbs, fresh=True)
+        self._backlog.greet(encode(greeting))
+
+    async def _leave_if_fenced(self, recorder: CallRecorder) -> None:
+        await recorder.journal.fenced.wait()
+        log.warning("call_taken_by_another")
+        self.leave_line(TAKEN_OVER, "another worker has taken over")
+
+    def leave_line(self, code: int, reason: str) -> None:
+        """End the call here without a word to the client: another process goes on with it.
+
+        Args:
+            code: The code of the close frame.
+            reason: Why, for the client.
+        """
+        line, self._line = self._line, None
+        self._backlog.leave()
+        if line is not None:
+            line.outbox.close()
+            line.give_up(code, reason)
+        self._hosted.end("taken_over")
+        self._hosted.forget()
 
     def can_resume(self, asked: Resume) -> bool:
         """Whether a client may resume this call, with nothing lost for good."""
         return self._tokens.fits(asked.token) and self._backlog.can_resume(asked)
+
+    def was_resumed(self, asked: Resume) -> bool:
+        """Whether another line has come back with the same token."""
+        return self._tokens.was_used(asked.token)
 
     async def resume(self, connection: WireConnection, asked: Resume) -> None:
         """Continue on another connection; return when that is over.
@@ -188,6 +244,7 @@ class CallSession:
         """
         call = self._hosted.call
         assert call is not None  # a client has no token before the call is open
+        token = await self._new_token()
         line = self._open_line(connection)
         if self._line is not None:
             self._line.give_up()
@@ -203,7 +260,7 @@ class CallSession:
             self._hosted.app,
             call,
             self._hosted.limits,
-            self._tokens.renew(),
+            token,
             self._receiver.received,
             verbs_of(self._hosted.request.identity),
         )
@@ -313,3 +370,6 @@ class CallSession:
         if self._stalled:
             self._continue_call(call)
         self._receiver.handle(data, call)
+        if self._recorder is not None:
+            self._recorder.note_tokens(self._tokens.digests)
+            self._recorder.note_received(self._receiver.received)

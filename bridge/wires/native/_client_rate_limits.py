@@ -100,6 +100,10 @@ class RateLimitedClient:
         self._audio = _audio_budget(limits.audio_rate)
         self._complaints = RateLimit(COMPLAINTS_PER_S, COMPLAINT_BURST)
 
+    def count_from(self, received: int) -> None:
+        """Go on with the count of another process."""
+        self.received = received
+
     def handle(self, data: Data, call: Call) -> None:
         """Apply a message, or send an error to the client; never raises because of its content.
 

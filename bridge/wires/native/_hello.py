@@ -24,7 +24,14 @@ def hello(app: App, call: Call, limits: Limits, token: str | None) -> Hello:
 
 
 def resumed(
-    app: App, call: Call, limits: Limits, token: str, received: int, verbs: Collection[Verb]
+    app: App,
+    call: Call,
+    limits: Limits,
+    token: str | None,
+    received: int,
+    verbs: Collection[Verb],
+    *,
+    fresh: bool = False,
 ) -> Resumed:
     """Return the first message of a connection that resumes a call.
 
@@ -32,6 +39,7 @@ def resumed(
         call: The call; it may be over.
         received: How many JSON messages of the client were received.
         verbs: The verbs that the client may use.
+        fresh: Whether another process had the call before.
     """
     snapshot = snapshot_of(call, "resumed", verbs)
     return Resumed(
@@ -40,6 +48,7 @@ def resumed(
         state=snapshot.state,
         number=snapshot.number,
         snapshot=snapshot,
+        fresh=fresh,
     )
 
 

@@ -15,7 +15,8 @@ from ...websocket._connection import POLICY_VIOLATION, TRY_AGAIN_LATER
 from .._signals import Signals
 from .._wire import HostedCall, NewCall, RequestRefusedError, ResumePlace, WireConnection
 from ._call_session import CallSession
-from ._resume_tokens import call_of
+from ._line import TAKEN_OVER
+from ._resume_tokens import call_of, fits_one
 
 LATE_CLOSE_S = 0.5
 """How many seconds a client whose first message is late has to confirm that it is sent away."""
@@ -73,8 +74,15 @@ class NativeWire:
         session = None if asked is None else place.session_of(call_of(asked.token))
         if asked is not None and data is not None and session is None:
             is_elsewhere = await place.hand_over(call_of(asked.token), data)
-            if is_elsewhere:
+            if is_elsewhere or await _adopted(connection, place, asked):
                 return
+            session = place.session_of(call_of(asked.token))  # another line may have taken it
+        if asked is not None and isinstance(session, CallSession) and session.was_resumed(asked):
+            connection.end_with(TAKEN_OVER, "another line has come back with this token")
+            text = "another line has come back with this token"
+            error = ErrorMessage(code="resume_expired", message=text)
+            await _say_last(connection, place.limits.close_s, error)
+            return
         if asked is None or not isinstance(session, CallSession) or not session.can_resume(asked):
             place.count_refusal("resume_expired")
             connection.end_with(POLICY_VIOLATION, "resume_expired")
@@ -84,6 +92,15 @@ class NativeWire:
             return
         bind_contextvars(call_id=call_of(asked.token))
         await session.resume(connection, asked)
+
+
+async def _adopted(connection: WireConnection, place: ResumePlace, asked: Resume) -> bool:
+    """Go on with a call whose worker is gone; return whether there was one."""
+    return await place.adopt(
+        call_of(asked.token),
+        lambda saved: fits_one(asked.token, saved.tokens),
+        lambda hosted: CallSession(connection, hosted, asked),
+    )
 
 
 def _asked(data: Data | None) -> Resume | None:

@@ -18,30 +18,48 @@ class ResumeTokens:
     before its first message arrives.
     """
 
-    __slots__ = ("_call_id", "_valid")
+    __slots__ = ("_call_id", "_used", "_valid")
 
-    def __init__(self, call_id: str) -> None:
-        """Start without a token.
+    def __init__(self, call_id: str, valid: tuple[bytes, ...] = ()) -> None:
+        """Start without a token, or with those of the process that had the call.
 
         Args:
             call_id: The id of the call, which is no secret; the first part of each token.
+            valid: Their digests.
         """
         self._call_id = call_id
-        self._valid: tuple[bytes, ...] = ()
+        self._valid = valid
+        self._used: bytes | None = None
 
     def renew(self) -> str:
         secret = token_urlsafe(TOKEN_BYTES)
         self._valid = (*self._valid[-1:], _digest(secret))
         return f"{self._call_id}.{secret}"
 
+    @property
+    def digests(self) -> tuple[bytes, ...]:
+        """The digests of the valid tokens."""
+        return self._valid
+
     def confirm(self) -> None:
         """Forget all but the newest, because the client has it."""
-        self._valid = self._valid[-1:]
+        if len(self._valid) > 1:
+            self._used = self._valid[-2]
+            self._valid = self._valid[-1:]
+
+    def was_used(self, token: str) -> bool:
+        """Whether a token is the one before the newest, with which another line came back."""
+        return self._used is not None and fits_one(token, (self._used,))
 
     def fits(self, token: str) -> bool:
         """Whether a token is valid, checked in constant time."""
-        given = _digest(token.partition(".")[2])
-        return sum(hmac.compare_digest(given, valid) for valid in self._valid) > 0
+        return fits_one(token, self._valid)
+
+
+def fits_one(token: str, digests: tuple[bytes, ...]) -> bool:
+    """Whether a token has one of these digests, checked in constant time."""
+    given = _digest(token.partition(".")[2])
+    return sum(hmac.compare_digest(given, valid) for valid in digests) > 0
 
 
 def call_of(token: str) -> str:

@@ -1,0 +1,239 @@
+"""Records a call, so that another process can go on with it.
+
+Rule 1. Records of one step of the event loop are written together: a message of the client counts
+as received exactly if what it did is kept.
+Rule 2. What the client must never be told too early waits for ``kept()``.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import trio
+from pydantic_core import PydanticSerializationError
+
+from bargein.routes import Event, Message, alias_of
+from bargein.routes.error_containment import CONTAINED
+from bargein.routes.logs import get_logger
+
+from .._call_request import Takeover, Why
+from ..answers._answer import Answer, FixedText
+from ..conversations._answer_records import GrowingAnswers
+from ..conversations._entry_records import to_record
+from ..events import AnswerEnded
+from ..history._entries import Entry
+from ._call_records import VERSION, SavedCall
+from ._takeover import continue_call
+
+if TYPE_CHECKING:
+    from .._call_request import CallRequest
+    from ..call._call import Call
+    from ._call_journal import CallJournal
+
+log = get_logger()
+
+KEPT_S = 2.0
+"""How many seconds a call waits for its journal before it goes on without."""
+
+UTTERANCES_BETWEEN = 100
+"""How many numbers of utterances are left out at a take-over: some may have been told and not
+recorded."""
+
+NOT_KEPT = ("authorization", "cookie", "sec-websocket-key")
+"""Headers of a client that are secrets, or of one connection."""
+
+
+class CallRecorder:
+    """Records one call.
+
+    Attributes:
+        journal: Where.
+        saved: What another process has recorded; ``None`` for a new call.
+        resumed: The same, for the app.
+    """
+
+    def __init__(self, journal: CallJournal, saved: SavedCall | None = None) -> None:
+        """Record nothing yet."""
+        self.journal = journal
+        self.saved = saved
+        self.resumed: Takeover | None = None
+        if saved is not None:
+            why: Why = "given_away" if saved.was_given_away else "worker_lost"
+            self.resumed = Takeover(why, journal.fence, saved.lost_s, saved.unfinished_tools)
+            if saved.was_given_away:
+                journal.drop("given")
+        self._call: Call | None = None
+        self._is_given = False
+        self._answers = GrowingAnswers()
+        self._unix_s = time.time() - trio.current_time()
+        self._last: dict[str, str] = {}
+        self._open: dict[int, bool] = {}
+        self._at_s = 0.0
+
+    async def kept(self) -> None:
+        """Wait until all is kept, or ``KEPT_S`` have passed."""
+        with trio.move_on_after(KEPT_S):
+            await self.journal.kept()
+
+    # --- of the server and the wire ---------------------------------------------------------------
+
+    def record_request(self, wire: str, request: CallRequest) -> None:
+        """Record how the call began."""
+        asked = {
+            "mode": request.mode,
+            "conversation": request.conversation,
+            "headers": {k: v for k, v in request.headers.items() if k.lower() not in NOT_KEPT},
+            "query": {k: v for k, v in request.query.items() if k != "token"},
+            "peer": request.peer,
+            "user": request.identity.user,
+            "rights": sorted(request.identity.rights),
+            "secure": request.secure,
+            "direction": request.direction,
+            "token_expires_s": request.token_expires_s,
+        }
+        assert self._call is not None  # followed before
+        call = {
+            "v": VERSION,
+            "wire": wire,
+            "request": asked,
+            "note_tag": self._call.last_history.note_tag,
+            "conversation": self._call.conversation,
+        }
+        self._record("call", json.dumps(call))
+
+    def note_tokens(self, digests: Iterable[bytes]) -> None:
+        """Record the tokens that resume the call."""
+        self._record("tokens", json.dumps([one.hex() for one in digests]))
+
+    def note_received(self, count: int) -> None:
+        """Record how many JSON messages of the client had their effect."""
+        self._record("received", str(count))
+
+    # --- of the call ------------------------------------------------------------------------------
+
+    def follow(self, call: Call, *, with_history: bool) -> None:
+        """Record a call from now on.
+
+        Args:
+            with_history: Whether nobody else keeps what is said.
+        """
+        self._call = call
+        history = call.last_history
+        if self.saved is not None:
+            history.tag_notes_by(self.saved.note_tag or history.note_tag)
+            call.answers.playout.new_number(self.saved.utterance + UTTERANCES_BETWEEN)
+        if with_history:
+            for index, entry in enumerate(history.entries):
+                self._record_entry(index, entry)
+        writes = history.on_change
+
+        def changed(index: int, entry: Entry) -> None:
+            if writes is not None:
+                writes(index, entry)
+            if with_history:
+                self._record_entry(index, entry)
+
+        history.on_change = changed
+        call.observe_changes(self._changed)
+        call.router.observe(AnswerEnded, self._answer_ended)
+
+    def continue_call(self) -> None:
+        """Go on where another process was, in a task of the call; a new call has begun already."""
+        call, saved = self._call, self.saved
+        assert call is not None  # followed before
+        if saved is not None:
+            call.nursery.start_soon(continue_call, call, saved, name="resumed call")
+
+    async def close(self) -> None:
+        """Give the journal up: the call is over, or another process has it."""
+        with trio.move_on_after(KEPT_S, shield=True):
+            await self.journal.close(forget=not self._is_given and not self.journal.fenced.is_set())
+
+    def give_away(self) -> None:
+        """Record that the call goes to another process in order."""
+        self._is_given = True
+        self._record("given", "1")
+
+    def _record(self, key: str, value: str) -> None:
+        if self._last.get(key) != value:
+            self._last[key] = value
+            self._write(key, value)
+
+    def _write(self, key: str, value: str) -> None:
+        self.journal.write(key, value)
+        now_s = time.time()
+        if now_s - self._at_s >= 0.25:
+            self._at_s = now_s
+            self.journal.write("at", f"{now_s:.3f}")
+
+    def _record_entry(self, index: int, entry: Entry) -> None:
+        self.note_state()
+        key = f"entry/{index}"
+        addition = self._answers.addition(index, entry)
+        if addition is not None:
+            if self._answers.is_same(index, entry):
+                return
+            count, record = addition
+            self._write(f"{key}+{count}", record)
+            self._answers.added(index, entry, count)
+            return
+        try:
+            with CONTAINED:
+                record = to_record(entry, self._unix_s)
+        except Exception as error:  # noqa: BLE001 - a tool's arguments can be anything
+            log.error("journal_entry_unwritable", index=index, error=type(error).__name__)
+            return
+        for piece in range(1, self._answers.pieces(index) + 1):
+            self.journal.drop(f"{key}+{piece}")
+        self._answers.written({index: entry})
+        self._write(key, record)
+
+    def _changed(self) -> None:
+        call = self._call
+        assert call is not None
+        floor = call.floor
+        self._record("floor", "" if floor is None else floor.name)
+        self._record("paused", "1" if call.parts.context.is_paused else "0")
+        for answer in call.answers.open:
+            if answer.utterances:
+                self._record("utterance", str(answer.utterances[-1].number))
+            is_complete = answer.outcome is not None
+            if self._open.get(answer.number) is not is_complete:
+                self._open[answer.number] = is_complete
+                self._record(f"answer/{answer.number}", json.dumps(_record_of(answer)))
+        self.note_state()
+
+    def note_state(self) -> None:
+        """Record the app's state, if it has changed."""
+        assert self._call is not None
+        state = self._call.app_state
+        text = None if state is None else state.dumped()
+        if text is not None:
+            self._record("state", text)
+
+    def _answer_ended(self, message: Message) -> None:
+        number = message.event.answer
+        if self._open.pop(number, None) is not None:
+            self._last.pop(f"answer/{number}", None)
+            self.journal.drop(f"answer/{number}")
+        self.note_state()
+
+
+def _record_of(answer: Answer) -> dict[str, Any]:
+    record: dict[str, Any] = {"agent": answer.agent}
+    message = None if answer.run is None else answer.run.trigger
+    event = None if message is None else message.event
+    if isinstance(event, FixedText):
+        record["text"] = event.response.content
+    elif answer.outcome is not None:
+        record["text"] = answer.generated
+    if isinstance(event, Event) and message is not None:
+        try:
+            data = event.model_dump_json(exclude={"type"})
+        except (PydanticSerializationError, ValueError, RecursionError):
+            return record
+        record |= {"event": alias_of(type(event)), "data": data, "source": message.source}
+    return record

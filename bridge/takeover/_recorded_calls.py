@@ -1,0 +1,58 @@
+"""Opens the journals of new calls, and takes those of calls whose worker is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import trio
+
+from bargein.routes.error_containment import CONTAINED
+from bargein.routes.logs import get_logger
+
+from ._call_recorder import KEPT_S, CallRecorder
+from ._call_records import SavedCall
+
+if TYPE_CHECKING:
+    from ._call_journal import JournalStore
+
+log = get_logger()
+
+
+class RecordedCalls:
+    """Opens and takes the journals of one store; see ``KeepsCalls``."""
+
+    def __init__(self, store: JournalStore) -> None:
+        """Use a store."""
+        self._store = store
+
+    async def record(self, call_id: str) -> CallRecorder | None:
+        """Return what records a new call; ``None`` if the store does not answer in time."""
+        why = "it does not answer"
+        try:
+            with trio.move_on_after(KEPT_S), CONTAINED:
+                return CallRecorder(await self._store.open(call_id))
+        except Exception as error:  # noqa: BLE001 - a store can be anything: the call goes on
+            why = type(error).__name__
+        log.error("call_without_journal", error=why)
+        return None
+
+    async def adopt(
+        self, call_id: str, wire: str, fits: Callable[[SavedCall], bool]
+    ) -> CallRecorder | None:
+        """Take a call; ``None`` if it is unknown, or its server lives, or the client may not."""
+        journal = None
+        try:
+            with CONTAINED:
+                taken = await self._store.claim(call_id)
+                if taken is None:
+                    return None
+                journal, records = taken
+                saved = SavedCall(records)
+                if saved.wire == wire and fits(saved):
+                    return CallRecorder(journal, saved)
+        except Exception as error:  # noqa: BLE001 - of the store, or of a journal of another version
+            log.error("journal_unreadable", error=type(error).__name__, reason=str(error))
+        if journal is not None:
+            await journal.close(forget=False)
+        return None

@@ -1,0 +1,71 @@
+"""Journals in memory: a fake of a store that several servers of one process share."""
+
+from __future__ import annotations
+
+import trio
+
+from bargein.bridge.takeover import RecordedCalls
+
+
+class MemoryJournal:
+    """The journal of one call, as one owner has it."""
+
+    def __init__(self, store, call_id, fence):
+        self.store, self.call_id, self.fence = store, call_id, fence
+        self.fenced = trio.Event()
+        self.records = store.records.setdefault(call_id, {})
+
+    def write(self, key, value):
+        """Write a record, unless another owner has the call."""
+        if not self.fenced.is_set():
+            self.records[key] = value
+
+    def drop(self, key):
+        """Remove a record."""
+        if not self.fenced.is_set():
+            self.records.pop(key, None)
+
+    async def kept(self):
+        """Return: everything is kept at once."""
+        await trio.lowlevel.checkpoint()
+
+    async def close(self, *, forget):
+        """Give the call up."""
+        await trio.lowlevel.checkpoint()
+        if self.store.owners.get(self.call_id) is self:
+            del self.store.owners[self.call_id]
+            if forget:
+                self.store.records.pop(self.call_id, None)
+
+
+class MemoryJournals:
+    """The store; every owner counts as gone when another one asks."""
+
+    def __init__(self):
+        self.records: dict[str, dict[str, str]] = {}
+        self.owners: dict[str, MemoryJournal] = {}
+        self.fence = 0
+
+    async def open(self, call_id):
+        """Start the journal of a call."""
+        await trio.lowlevel.checkpoint()
+        return self._owned(call_id)
+
+    async def claim(self, call_id):
+        """Take a call and its records."""
+        await trio.lowlevel.checkpoint()
+        if call_id not in self.records:
+            return None
+        if call_id in self.owners:
+            self.owners[call_id].fenced.set()
+        return self._owned(call_id), dict(self.records[call_id])
+
+    def _owned(self, call_id):
+        self.fence += 1
+        self.owners[call_id] = MemoryJournal(self, call_id, self.fence)
+        return self.owners[call_id]
+
+
+def recorded(journals):
+    """What a server of these journals gets."""
+    return RecordedCalls(journals)

@@ -1,0 +1,165 @@
+"""A call goes on at another server, by the same client; both servers share a store."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+from pydantic import BaseModel
+
+from bargein import App
+from bargein.events import AgentResponse, UserTranscriptionReceived
+from bargein.protocol import Resume, TextInput, Transcript, decode_server, encode
+from bargein.server import open_server
+from bargein.testing import open_call
+from bargein.websocket import ConnectionClosedError, open_websocket
+from tests.bridge.takeover.memory_journals import MemoryJournals, recorded
+
+WORDS = tuple(f"word{number} " for number in range(12))
+
+
+class Order(BaseModel):
+    """What the app keeps of a call."""
+
+    drinks: int = 0
+
+
+class Agent:
+    """Counts out words, the first time only as far as it is let."""
+
+    def __init__(self, *, stops_after=None):
+        self.stops_after = stops_after
+        self.calls = []
+
+    async def answer(self, call):
+        """Answer a call."""
+        self.calls.append(call)
+        agent = call.bridge(name="agent")
+
+        async def reply(message):
+            call.state.drinks += 1
+            for number, word in enumerate(WORDS):
+                if number == self.stops_after:
+                    await trio.sleep_forever()
+                yield AgentResponse(content=word)
+
+        agent.on(UserTranscriptionReceived).stream(reply).broadcast()
+
+
+@asynccontextmanager
+async def served(agent, journals):
+    """A server whose calls are recorded."""
+    app = App(agent.answer, state=Order)
+    async with open_server(app, port=0, journals=recorded(journals)) as server:
+        yield server
+
+
+async def until(socket, meant):
+    """The messages up to one that is meant."""
+    got = []
+    with trio.fail_after(5):
+        while not got or not meant(got[-1]):
+            got.append(decode_server(await socket.receive()))
+    return got
+
+
+def said(messages):
+    """The agent's words."""
+    return "".join(m.text for m in messages if isinstance(m, Transcript) and m.role == "agent")
+
+
+async def test_an_answer_goes_on_at_another_server_without_a_word_twice():
+    """The text is told again as a transcript, and the rest of it is generated."""
+    journals = MemoryJournals()
+    first, second = Agent(stops_after=5), Agent()
+    async with (
+        served(first, journals) as one,
+        served(second, journals) as other,
+        open_websocket(f"ws://127.0.0.1:{one.port}/ws?mode=text") as line,
+        open_websocket(f"ws://127.0.0.1:{other.port}/ws?resume=1") as back,
+    ):
+        (hello,) = await until(line, lambda m: m.type == "hello")
+        await line.send(encode(TextInput(text="count")))
+        got = await until(line, lambda m: "word4" in getattr(m, "text", ""))
+        await back.send(encode(Resume(token=hello.resume, received=len(got))))
+        (resumed,) = await until(back, lambda m: m.type == "resumed")
+        rest = await until(back, lambda m: "word11" in getattr(m, "text", ""))
+        call = second.calls[0]
+    assert resumed.fresh
+    assert resumed.received == 1
+    assert [(w.role, w.text) for w in resumed.transcript] == [
+        ("user", "count"),
+        ("agent", "".join(WORDS[:5])),
+    ]
+    assert said(rest) == "".join(WORDS[5:])
+    assert [entry.role for entry in call.last_history] == ["user", "agent"]
+    assert call.last_history.entries[1].generated == "".join(WORDS)
+    assert call.state.drinks == 2
+    assert call.resumed.why == "worker_lost"
+    assert call.resumed.fence == 2
+
+
+async def test_a_forged_id_or_token_takes_no_call_and_a_used_token_gets_4001():
+    """Whoever has not the token gets nothing; the call stays with its owner."""
+    journals = MemoryJournals()
+    first, second = Agent(), Agent()
+    async with (
+        served(first, journals) as one,
+        served(second, journals) as other,
+        open_websocket(f"ws://127.0.0.1:{one.port}/ws?mode=text") as line,
+    ):
+        (hello,) = await until(line, lambda m: m.type == "hello")
+        for token in (f"{hello.call}.forged", "a}b\n.c", "nobody.here"):
+            async with open_websocket(f"ws://127.0.0.1:{other.port}/ws?resume=1") as back:
+                await back.send(encode(Resume(token=token, received=0)))
+                (refused,) = await until(back, lambda m: m.type == "error")
+                assert refused.code == "resume_expired"
+        again = f"ws://127.0.0.1:{other.port}/ws?resume=1"
+        async with open_websocket(again) as winner, open_websocket(again) as loser:
+            await winner.send(encode(Resume(token=hello.resume, received=0)))
+            await until(winner, lambda m: m.type == "resumed")
+            await winner.send(encode(TextInput(text="count")))
+            await until(winner, lambda m: "word11" in getattr(m, "text", ""))
+            await loser.send(encode(Resume(token=hello.resume, received=0)))
+            with pytest.raises(ConnectionClosedError) as closed:
+                await until(loser, lambda m: False)
+            assert closed.value.code == 4001
+        assert len(second.calls) == 1
+
+
+async def test_a_state_of_65_kb_is_a_type_error_that_names_it():
+    """Assigning it raises; one that grew in place is told in the log, and the old one kept."""
+
+    class Notes(BaseModel):
+        text: str = ""
+
+    async def answer(call):
+        with pytest.raises(TypeError, match=r"call\.state, a Notes, takes 6\d{4} bytes"):
+            call.state = Notes(text="x" * 66_000)
+        call.state = Notes(text="y")
+        assert call.app_state.dumped() == '{"text":"y"}'
+        call.state.text = "x" * 66_000
+        assert call.app_state.dumped() is None
+        with pytest.raises(TypeError, match="is a Notes, not int"):
+            call.state = 1
+        call.end("checked")
+
+    async with open_call(App(answer, state=Notes)) as caller:
+        await caller.call.ended.wait()
+    assert caller.call.end_reason == "checked"
+
+
+def test_a_state_that_cannot_begin_without_arguments_is_refused():
+    """The app says which field lacks a default."""
+
+    class Needs(BaseModel):
+        size: int
+
+    async def answer(call):
+        pass
+
+    with pytest.raises(TypeError, match="without one: size"):
+        App(answer, state=Needs)
+    with pytest.raises(TypeError, match="is a pydantic model"):
+        App(answer, state=int)
