@@ -1,5 +1,6 @@
 """A call outlives its worker: what is recorded of it, and how another worker makes it again."""
 
 from ._recorded_calls import RecordedCalls as RecordedCalls
+from ._sqlite_journals import SqliteJournals as SqliteJournals
 
-__all__ = ["RecordedCalls"]
+__all__ = ["RecordedCalls", "SqliteJournals"]

@@ -203,7 +203,9 @@ class CallRecorder:
             is_complete = answer.outcome is not None
             if self._open.get(answer.number) is not is_complete:
                 self._open[answer.number] = is_complete
-                self._record(f"answer/{answer.number}", json.dumps(_record_of(answer)))
+                earlier = None if self.saved is None else self.saved.answers.get(answer.number)
+                record = _record_of(answer) | {"runs": 1 if earlier is None else earlier.runs + 1}
+                self._record(f"answer/{answer.number}", json.dumps(record))
         self.note_state()
 
     def note_state(self) -> None:

@@ -37,6 +37,8 @@ class SavedAnswer:
     """The event that it answers; ``None`` if nobody can make it again."""
     source: str
     """Who published that."""
+    runs: int = 1
+    """How many processes have begun it."""
 
 
 class SavedCall:
@@ -195,4 +197,6 @@ def _saved_answer(data: dict[str, Any]) -> SavedAnswer:
             trigger = cls.model_validate_json(data["data"])
         except (ValidationError, KeyError):
             log.error("journal_trigger_unreadable", event=data.get("event"))
-    return SavedAnswer(data["agent"], data.get("text"), trigger, data.get("source", ""))
+    return SavedAnswer(
+        data["agent"], data.get("text"), trigger, data.get("source", ""), data.get("runs", 1)
+    )

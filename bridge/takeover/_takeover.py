@@ -21,6 +21,10 @@ AGENTS_S = 5.0
 """How many seconds ``answer(call)`` may take to give the agents their places."""
 
 LOOK_S = 0.01
+"""How often this is looked at, in seconds."""
+
+MOST_RUNS = 2
+"""How many processes begin an answer: what has ended two would end the next one, too."""
 
 log = get_logger()
 
@@ -61,6 +65,9 @@ def _continue(call: Call, saved: SavedCall, number: int, answer: SavedAnswer) ->
         rest = answer.text.removeprefix(heard)
         if has_words(rest):
             call.answers.say_rest(BegunAnswer(number, heard, None), rest)
+        return
+    if answer.runs >= MOST_RUNS:
+        log.error("answer_ends_its_workers", answer=number, runs=answer.runs)
         return
     trigger = answer.trigger or UserStoppedSpeaking()
     call.answers.continue_by(BegunAnswer(number, heard, trigger, is_generated_again=True))

@@ -115,12 +115,17 @@ MEANINGS = {
     "item_not_transcribed": "OpenAI could not transcribe what was said",
     "job_begun": "work continues in the background",
     "job_ended": "work in the background is over",
+    "answer_ends_its_workers": "two workers ended while they worked on this answer, so that no "
+    "third one begins it; the call goes on",
     "call_taken": "a call of a worker that is gone goes on here",
     "call_taken_by_another": "another worker has the call; it ends here, and nothing is sent",
     "call_without_journal": "nothing is kept of a new call, so that it ends with its worker",
     "journal_entry_unwritable": "an entry of a call's history cannot be written to its journal",
     "journal_trigger_unreadable": "what a lost worker was answering cannot be read; the caller's "
     "turn is answered again",
+    "workers_without_journal": "the file of the journals cannot be opened; a call ends with its "
+    "worker",
+    "journal_not_written": "the file of the journals takes nothing now; it is tried again",
     "journal_unreadable": "a client's call was not taken, because its journal cannot be read",
     "resumed_call_lacks_agents": "`answer` gave no place to agents that the call had before",
     "saved_state_invalid": "the state of a call does not fit its model any more, and begins anew",

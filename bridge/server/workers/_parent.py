@@ -20,6 +20,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import final
 
 import trio
@@ -130,6 +132,8 @@ def run_workers(
     async def main() -> None:
         listeners = await open_listeners(host, port)
         where, free = address_of(listeners)
+        # Only its owner may read it: what people say is in it while calls last.
+        folder = TemporaryDirectory(prefix="bargein-", ignore_cleanup_errors=True)
         start = WorkerStart(
             number=0,
             parent=os.getpid(),
@@ -137,6 +141,7 @@ def run_workers(
             listeners=[one.socket.fileno() for one in listeners],
             is_first=True,
             token=token,
+            journals=str(Path(folder.name) / "journals.sqlite"),
             max_memory_mb=max_memory_mb,
         )
         parent = Parent(
@@ -152,6 +157,7 @@ def run_workers(
             with signals.heard():
                 await parent.run(signals)
         finally:
+            folder.cleanup()
             for listener in listeners:
                 listener.socket.close()
 

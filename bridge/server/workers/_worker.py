@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, final
 
 import trio
@@ -32,7 +33,7 @@ from .._run_server import run_until_stopped
 from .._serve import open_server
 from .._server import Server
 from .._server_options import ServerOptions
-from .._sharing import ResumedConnection
+from .._sharing import KeepsCalls, ResumedConnection
 from ._channel import Channel, ChannelMessage
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class WorkerStart(BaseModel):
     """Whether no worker was started before; it does what is to be done once."""
     token: str | None = Field(default=None, repr=False)
     """The token of a server that would let everybody in."""
+    journals: str | None = None
+    """The file of the journals of all workers; ``None`` for none."""
     max_memory_mb: float | None = None
     """Above how many megabytes it takes no new calls; ``None`` for no limit."""
 
@@ -115,10 +118,26 @@ async def _opened(app: App, start: WorkerStart, options: ServerOptions) -> Async
     async with open_service_nursery("the worker ends") as nursery:
         nursery.start_soon(link.run)
         own = ServerOptions({**options, "listeners": listeners})
-        async with open_server(app, **own, sharing=link) as server:
+        journals = _journals(start, nursery)
+        async with open_server(app, **own, sharing=link, journals=journals) as server:
             link.offer(server, nursery)
             yield server
         await link.say_last()
+
+
+def _journals(start: WorkerStart, nursery: trio.Nursery) -> KeepsCalls | None:
+    """Return what keeps the calls of all workers; ``None`` if the file cannot be used."""
+    if start.journals is None:
+        return None
+    from ...takeover import RecordedCalls, SqliteJournals
+
+    try:
+        store = SqliteJournals(Path(start.journals))
+    except OSError as error:
+        log.error("workers_without_journal", error=str(error))
+        return None
+    nursery.start_soon(store.run)
+    return RecordedCalls(store)
 
 
 def failed(start: WorkerStart, why: str) -> None:

@@ -73,9 +73,11 @@ class NativeWire:
         asked = _asked(data)
         session = None if asked is None else place.session_of(call_of(asked.token))
         if asked is not None and data is not None and session is None:
-            is_elsewhere = await place.hand_over(call_of(asked.token), data)
-            if is_elsewhere or await _adopted(connection, place, asked):
+            call_id = call_of(asked.token)
+            if await place.hand_over(call_id, data) or await _adopted(connection, place, asked):
                 return
+            if await place.hand_over(call_id, data):
+                return  # another worker has just taken it
             session = place.session_of(call_of(asked.token))  # another line may have taken it
         if asked is not None and isinstance(session, CallSession) and session.was_resumed(asked):
             connection.end_with(TAKEN_OVER, "another line has come back with this token")

@@ -13,6 +13,7 @@ import time
 import urllib.error
 import urllib.request
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -157,18 +158,18 @@ async def until(holds):
             await trio.sleep(0.05)
 
 
-async def spread_callers(port, nursery):
+async def spread_callers(port, nursery, **options):
     """Open calls until each of two workers has one; return them by process id."""
     found: dict[int, list] = {}
     while len(found) < 2:
-        caller = await nursery.start(_hold, port)
+        caller = await nursery.start(partial(_hold, port, **options))
         pid = int((await said_to(caller, "who"))[-1])
         found.setdefault(pid, []).append(caller)
     return found
 
 
-async def _hold(port, task_status):
-    async with caller_of(port) as caller:
+async def _hold(port, task_status, **options):
+    async with caller_of(port, **options) as caller:
         task_status.started(caller)
         await trio.sleep_forever()
 
@@ -242,7 +243,8 @@ def test_a_worker_that_ends_or_hangs_is_replaced(folder, way):
 
         async def main():
             async with trio.open_nursery() as nursery:
-                by_pid = await spread_callers(port, nursery)
+                # Nobody comes back: what ends one worker would end another.
+                by_pid = await spread_callers(port, nursery, reconnect=False)
                 victim, *_ = by_pid
                 other = next(pid for pid in by_pid if pid != victim)
                 frames = number(port, 'bargein_answers_total{outcome="completed"}')
