@@ -125,7 +125,10 @@ MEANINGS = {
     "turn is answered again",
     "workers_without_journal": "the file of the journals cannot be opened; a call ends with its "
     "worker",
-    "journal_not_written": "the file of the journals takes nothing now; it is tried again",
+    "journal_lost": "too much of a call waited for the disk; the call goes on, and ends with its "
+    "worker",
+    "journal_trouble": "the file of the journals cannot be written; calls go on, and records wait",
+    "journal_works_again": "the records that waited are written",
     "journal_unreadable": "a client's call was not taken, because its journal cannot be read",
     "resumed_call_lacks_agents": "`answer` gave no place to agents that the call had before",
     "saved_state_invalid": "the state of a call does not fit its model any more, and begins anew",

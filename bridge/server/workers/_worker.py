@@ -14,7 +14,7 @@ import socket
 import sys
 from collections import deque
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, final
@@ -118,26 +118,32 @@ async def _opened(app: App, start: WorkerStart, options: ServerOptions) -> Async
     async with open_service_nursery("the worker ends") as nursery:
         nursery.start_soon(link.run)
         own = ServerOptions({**options, "listeners": listeners})
-        journals = _journals(start, nursery)
-        async with open_server(app, **own, sharing=link, journals=journals) as server:
+        async with (
+            _journals(start.journals) as journals,
+            open_server(app, **own, sharing=link, journals=journals) as server,
+        ):
             link.offer(server, nursery)
             yield server
         await link.say_last()
 
 
-def _journals(start: WorkerStart, nursery: trio.Nursery) -> KeepsCalls | None:
-    """Return what keeps the calls of all workers; ``None`` if the file cannot be used."""
-    if start.journals is None:
-        return None
-    from ...takeover import RecordedCalls, SqliteJournals
+@asynccontextmanager
+async def _journals(file: str | None) -> AsyncIterator[KeepsCalls | None]:
+    """Open what keeps the calls of all workers; ``None`` without a file that can be used."""
+    if file is None:
+        yield None
+        return
+    import sqlite3
 
-    try:
-        store = SqliteJournals(Path(start.journals))
-    except OSError as error:
-        log.error("workers_without_journal", error=str(error))
-        return None
-    nursery.start_soon(store.run)
-    return RecordedCalls(store)
+    from ...takeover import RecordedCalls, open_sqlite_journals
+
+    async with AsyncExitStack() as stack:
+        keeps = None
+        try:
+            keeps = RecordedCalls(await stack.enter_async_context(open_sqlite_journals(Path(file))))
+        except (OSError, sqlite3.Error) as error:
+            log.error("workers_without_journal", error=str(error))
+        yield keeps
 
 
 def failed(start: WorkerStart, why: str) -> None:

@@ -1,0 +1,122 @@
+"""The journals of one machine: two stores over one file stand for two workers."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+import structlog
+import trio
+
+from bargein.bridge.takeover import open_sqlite_journals
+
+pytestmark = pytest.mark.proof
+"""They wait for a file and for threads, in real time."""
+
+
+async def test_a_call_is_taken_with_its_records_once_its_owner_is_gone(tmp_path):
+    """While the owner lives it is refused; the fence grows."""
+    async with open_sqlite_journals(tmp_path / "calls.db") as other:
+        async with open_sqlite_journals(tmp_path / "calls.db") as owner:
+            journal = await owner.open("one")
+            journal.write("floor", "anna")
+            journal.write("state", "{}")
+            journal.drop("state")
+            await journal.kept()
+            assert await other.claim("one") is None
+        taken = await other.claim("one")
+        assert taken is not None
+        successor, records = taken
+        assert records == {"floor": "anna"}
+        assert successor.fence == journal.fence + 1
+
+
+async def test_whoever_lost_a_call_writes_nothing_more_and_is_told(tmp_path):
+    """The owner gave the call up and writes all the same."""
+    async with (
+        open_sqlite_journals(tmp_path / "calls.db") as one,
+        open_sqlite_journals(tmp_path / "calls.db") as other,
+    ):
+        journal = await one.open("call")
+        journal.write("floor", "anna")
+        await journal.close(forget=False)
+        again = await one.claim("call")
+        assert again is not None
+        stale, _ = again
+        with closing(sqlite3.connect(tmp_path / "calls.db")) as file, file:
+            file.execute("UPDATE calls SET owner = NULL")  # what only a dead owner's lock allows
+        taken = await other.claim("call")
+        assert taken is not None
+        stale.write("floor", "bert")
+        with trio.fail_after(10):
+            await stale.fenced.wait()
+        successor, records = taken
+        assert records == {"floor": "anna"}
+        successor.write("floor", "cleo")
+        await successor.close(forget=False)
+        third = await one.claim("call")
+        assert third is not None
+        assert third[1] == {"floor": "cleo"}
+
+
+async def test_a_call_that_is_over_or_unknown_cannot_be_taken(tmp_path):
+    """Ids that nobody issued, and one that is forgotten."""
+    async with open_sqlite_journals(tmp_path / "calls.db") as store:
+        journal = await store.open("over")
+        journal.write("floor", "anna")
+        await journal.close(forget=True)
+        for call_id in ("over", "", "no such", "a}b\nc", "'; DROP TABLE calls; --", "x" * 10_000):
+            assert await store.claim(call_id) is None
+
+
+async def test_of_many_who_take_a_call_at_once_one_gets_it(tmp_path):
+    """Two workers ask fifty times each, in threads."""
+    async with (
+        open_sqlite_journals(tmp_path / "calls.db") as one,
+        open_sqlite_journals(tmp_path / "calls.db") as other,
+    ):
+        async with open_sqlite_journals(tmp_path / "calls.db") as gone:
+            await (await gone.open("call")).kept()
+        taken = []
+
+        async def take(store):
+            taken.append(await store.claim("call"))
+
+        async with trio.open_nursery() as nursery:
+            for store in (one, other) * 50:
+                nursery.start_soon(take, store)
+        assert sum(one_taken is not None for one_taken in taken) == 1
+
+
+async def test_a_file_that_others_block_costs_nobody_a_record(tmp_path):
+    """Somebody holds the file for longer than a write waits; it is written later."""
+    async with open_sqlite_journals(tmp_path / "calls.db") as store:
+        journal = await store.open("call")
+        with closing(sqlite3.connect(tmp_path / "calls.db", isolation_level=None)) as blocker:
+            blocker.execute("BEGIN IMMEDIATE")
+            for number in range(100):
+                journal.write(f"entry/{number}", "words")
+            with trio.move_on_after(0.3) as waited:
+                await journal.kept()
+            assert waited.cancelled_caught
+            blocker.execute("ROLLBACK")
+        with trio.fail_after(10):
+            await journal.close(forget=False)
+        taken = await store.claim("call")
+        assert taken is not None
+        assert len(taken[1]) == 100
+
+
+async def test_a_call_whose_records_exceed_the_bound_cannot_be_taken(tmp_path):
+    """A journal with a hole would be worse than none."""
+    with structlog.testing.capture_logs() as lines:
+        async with open_sqlite_journals(tmp_path / "calls.db") as store:
+            journal = await store.open("call")
+            journal.write("floor", "anna")
+            await journal.kept()
+            journal.write("state", "x" * 1_000_001)
+            journal.write("floor", "bert")
+            await journal.close(forget=False)
+            assert await store.claim("call") is None
+    assert [line["event"] for line in lines].count("journal_lost") == 1
