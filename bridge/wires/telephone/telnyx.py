@@ -28,6 +28,7 @@ from ._carrier_door import CarrierDoor
 from ._relay_codec import Opened, RelayCodec, RelayDialect
 from ._relay_session import RelaySession
 from ._signed_requests import SignedRequests
+from .carrier_account import CarrierAccount
 from .signatures import header_of
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ TELNYX_PUBLIC_KEY_VARIABLE = "TELNYX_PUBLIC_KEY"
 VOICE_PATH = "/telnyx/voice"
 ENDED_PATH = "/telnyx/ended"
 SOCKET_PATH = "/telnyx/relay/"
+STATUS_PATH = "/telnyx/status"
 
 DIALECT = RelayDialect(
     "Telnyx", ("callControlId", "callSid"), can_preempt=False, marks_interruptible=False
@@ -164,6 +166,7 @@ class TelnyxRelay(CarrierDoor):
         public_url: str | None = None,
         attributes: Mapping[str, str] | None = None,
         calls_per_number: int | None = 3,
+        account: CarrierAccount | None = None,
     ) -> None:
         """Keep the key; nothing is asked of Telnyx.
 
@@ -176,6 +179,7 @@ class TelnyxRelay(CarrierDoor):
             attributes: Attributes of ``<ConversationRelay>``, such as ``voice`` and ``language``;
                 they come beside ours, or in their place.
             calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
+            account: What the account does with calls by REST; ``None`` for nothing.
 
         Raises:
             ValueError: `public_url` is no address of a server.
@@ -186,6 +190,7 @@ class TelnyxRelay(CarrierDoor):
             mode="text",
             public_url=public_url,
             calls_per_number=calls_per_number,
+            account=account,
         )
 
     def first_message(self, data: Data) -> Opened | None:

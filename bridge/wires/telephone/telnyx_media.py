@@ -13,6 +13,7 @@ from .._signals import Signals
 from . import _twiml
 from ._media_codec import JsonMediaCodec, JsonNames, LineFormat, MediaDialect
 from ._media_door import MediaDoor
+from .carrier_account import CarrierAccount
 from .telnyx import ENDED_PATH, VOICE_PATH, TelnyxRules
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class TelnyxMedia(MediaDoor):
         public_url: str | None = None,
         codec: TelnyxCodec = "PCMU",
         calls_per_number: int | None = 3,
+        account: CarrierAccount | None = None,
     ) -> None:
         """Keep the key; nothing is asked of Telnyx.
 
@@ -68,6 +70,7 @@ class TelnyxMedia(MediaDoor):
                 ``https://voice.example.com``; ``None`` takes it from the ``Host`` of each request.
             codec: How sound is coded, both ways.
             calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
+            account: What the account does with calls by REST; ``None`` for nothing.
 
         Raises:
             ValueError: `public_url` is no address of a server.
@@ -82,4 +85,5 @@ class TelnyxMedia(MediaDoor):
             speech=speech,
             public_url=public_url,
             calls_per_number=calls_per_number,
+            account=account,
         )

@@ -119,7 +119,30 @@ class FakeTelnyx(FakeTwilio):
         if kind == "texml_applications":
             name = query.get("filter[friendly_name]", [""])[0]
             return self._texml(request.method, rest, name, wanted)
+        if kind == "texml" and rest[:1] == ["calls"] and request.method == "POST":
+            return self._calls_of(rest[1:], wanted)
         return 404, {"errors": [{"code": "10005", "title": "Resource not found"}]}
+
+    async def post(self, dial: Dial, url: str, form: Mapping[str, str]) -> tuple[int, bytes]:
+        """Ask a webhook, signed; those of a placed call are numbered, so that none is a replay."""
+        if form.get("Direction") == "outbound-api":
+            form = {**form, "SequenceNumber": str(next(self._ids))}
+        return await super().post(dial, url, form)
+
+    def _calls_of(self, rest: list[str], wanted: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Place a call by an application, or end one."""
+        if rest[1:] == ["update"]:
+            leg = self._calls.get(rest[0])
+            if leg is None or leg.is_over:
+                return 404, {"errors": [{"code": "10005", "title": "Resource not found"}]}
+            leg.hang_up()
+            return 200, {"data": {"sid": rest[0], "status": "accepted"}}
+        if rest[0] not in self.applications:
+            return 404, {"errors": [{"code": "10005", "title": "Resource not found"}]}
+        status, told = self._place_call({name: str(value) for name, value in wanted.items()})
+        if status != 201:
+            return 422, {"errors": [{"code": "10015", "title": "Bad Request"}]}
+        return 200, {"call_sid": told["sid"], "status": "queued"}
 
     def _numbers(
         self, rest: list[str], wanted_number: str, wanted: dict[str, Any]

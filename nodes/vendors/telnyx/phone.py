@@ -9,18 +9,27 @@ Source: Telnyx' reference of the API v2, phone numbers and TeXML applications.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-from bargein.bridge import SpeechStack
+from bargein.bridge import CallActionError, SpeechStack
 from bargein.bridge.audio.errors import need
 from bargein.bridge.validation.arguments import check_has
 from bargein.bridge.validation.public_url import checked_public_url
 from bargein.bridge.wires import Wire
 from bargein.bridge.wires.telephone import TelnyxMedia, TelnyxRelay
-from bargein.bridge.wires.telephone.telnyx import TELNYX_PUBLIC_KEY_VARIABLE, VOICE_PATH, public_key
+from bargein.bridge.wires.telephone.carrier_account import CarrierAccount
+from bargein.bridge.wires.telephone.placed_calls import PlacedCall
+from bargein.bridge.wires.telephone.telnyx import (
+    STATUS_PATH,
+    TELNYX_PUBLIC_KEY_VARIABLE,
+    VOICE_PATH,
+    public_key,
+)
 from bargein.bridge.wires.telephone.telnyx_media import TelnyxCodec
+from bargein.bridge.wires.telephone.twilio import status_of
+from bargein.nodes.services import VendorError
 from bargein.nodes.services._http_service import HttpService
 from bargein.nodes.services._phone_account import (
     PhoneExtraError,
@@ -33,7 +42,8 @@ from bargein.nodes.services._phone_account import (
     was_before,
 )
 
-from .errors import TELNYX_ERRORS
+from ._telnyx_calls import TelnyxCalls
+from .errors import TELNYX_ERRORS, as_call_error
 
 if TYPE_CHECKING:
     import httpx2
@@ -63,6 +73,7 @@ class Telnyx:
         codec: TelnyxCodec = "PCMU",
         attributes: Mapping[str, str] | None = None,
         calls_per_number: int | None = 3,
+        calls_at_once: int | None = 10,
         api_url: str = API,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
@@ -77,6 +88,8 @@ class Telnyx:
             attributes: Attributes of ``<ConversationRelay>``, such as ``{"language": "de"}``; they
                 come beside ours, or in their place.
             calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
+            calls_at_once: How many calls that your app places there may be at a time; ``None`` for
+                no limit.
             api_url: The address of Telnyx' API.
             transport: Carries the requests instead of the network; ``None`` uses the network, with
                 the proxies that the environment names.
@@ -114,6 +127,15 @@ class Telnyx:
         self._calls_per_number = calls_per_number
         self._api_url = api_url
         self._transport = transport
+        self._public_url: str | None = None
+        self._carrier_account = CarrierAccount(
+            TelnyxCalls(self._service, self._connection_of),
+            calls_at_once=calls_at_once,
+            voice_path=VOICE_PATH,
+            status_path=STATUS_PATH,
+            status_of=status_of,
+            waiting_music="",
+        )
 
     def wires(self, public_url: str | None) -> Sequence[Wire]:
         """Return the wires of this account, for a server's port.
@@ -125,6 +147,7 @@ class Telnyx:
         Raises:
             ValueError: It is no address of a server.
         """
+        self._public_url = public_url
         if self.speech is not None:
             media = TelnyxMedia(
                 speech=self.speech,
@@ -132,6 +155,7 @@ class Telnyx:
                 public_url=public_url,
                 codec=self._codec,
                 calls_per_number=self._calls_per_number,
+                account=self._carrier_account,
             )
             return (media,)
         relay = TelnyxRelay(
@@ -139,8 +163,70 @@ class Telnyx:
             public_url=public_url,
             attributes=self._attributes,
             calls_per_number=self._calls_per_number,
+            account=self._carrier_account,
         )
         return (relay,)
+
+    async def dial(
+        self,
+        number: str,
+        *,
+        sender: str,
+        answer: Callable[[Any], Awaitable[object]] | None = None,
+        ring_s: float = 30.0,
+        options: Mapping[str, str] | None = None,
+    ) -> PlacedCall:
+        """Call somebody, and let an agent talk to them; return once Telnyx has taken the order.
+
+        The app has to be served meanwhile, with ``public_url=``.  If this is cancelled, a call that
+        rings all the same is hung up when it is answered; nothing is ever dialled twice.
+
+        Args:
+            number: Who is called, as +15550001.
+            sender: The number that they see, as +15550100: one of the account that ``claim()``, or
+                ``--number``, has given a TeXML application.
+            answer: Answers this call instead of the app; ``None`` for the app.
+            ring_s: How long it rings, in seconds.
+            options: Further fields of Telnyx' request.
+
+        Raises:
+            CallActionError: A number is none, too many calls are being made, or Telnyx refuses;
+                ``cause`` and ``advice`` say what to do.
+            PhoneExtraError: httpx2 is not installed (extra ``phone``).
+            RuntimeError: No server with `public_url` has the account's wires.
+        """
+        if self._public_url is None:
+            raise RuntimeError(
+                "Telnyx().dial() needs a server that Telnyx reaches: serve the app with public_url="
+            )
+        return await self._carrier_account.dial(
+            number,
+            sender=sender,
+            base=checked_public_url(self._public_url),
+            answer=answer,
+            ring_s=ring_s,
+            options=options,
+        )
+
+    async def _connection_of(self, number: str) -> str:
+        """Return the id of the TeXML application of a number of ours.
+
+        Raises:
+            CallActionError: It has none.
+        """
+        service = self._service()
+        try:
+            async with service.open():
+                ours = await self._application(service, number)
+        except VendorError as error:
+            raise as_call_error(error) from error
+        if ours is None:
+            raise CallActionError(
+                "calls cannot be made now",
+                cause="unable",
+                advice=f"{number} has no TeXML application of ours: serve with --number {number}",
+            )
+        return ours["id"]
 
     async def claim(self, number: str, public_url: str) -> str:
         """Let a number's calls come to a server, and return the connection that it had.

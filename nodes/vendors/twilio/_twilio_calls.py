@@ -6,7 +6,7 @@ Source: Twilio's pages on the resources Calls and IncomingPhoneNumbers, API 2010
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, final
+from typing import final
 from urllib.parse import quote
 from xml.sax.saxutils import quoteattr
 
@@ -14,13 +14,11 @@ import trio
 
 from bargein.bridge import CallActionError
 from bargein.nodes.services import VendorError
+from bargein.nodes.services._carrier_requests import REQUEST_S, CarrierRequests
 from bargein.nodes.services._http_service import HttpService
 from bargein.nodes.services._phone_account import json_fields
 
 from .errors import as_call_error
-
-REQUEST_S = 10.0
-"""How long Twilio may take to answer, in seconds; it takes a fraction of one."""
 
 _CONFERENCE = (
     '<Response><Dial><Conference beep="false" startConferenceOnEnter="true" '
@@ -35,7 +33,7 @@ _STATUSES = ("initiated", "ringing", "answered", "completed")
 class TwilioCalls:
     """The calls of an account; see ``Carrier``."""
 
-    __slots__ = ("_made", "_service")
+    __slots__ = ("_requests",)
 
     def __init__(self, service: Callable[[], HttpService]) -> None:
         """Ask nothing yet.
@@ -43,8 +41,7 @@ class TwilioCalls:
         Args:
             service: Returns the account's API; called at the first request.
         """
-        self._made: HttpService | None = None
-        self._service = service
+        self._requests = CarrierRequests(service, as_call_error)
 
     async def dial(
         self,
@@ -66,7 +63,7 @@ class TwilioCalls:
             "Timeout": str(round(ring_s)),
             **options,
         }
-        body = await self._post("/Calls.json", form, "refused to dial", once=True)
+        body = await self._requests.send("/Calls.json", "refused to dial", once=True, data=form)
         try:
             return str(json_fields("Twilio", body)["sid"])
         except (VendorError, KeyError) as error:
@@ -108,50 +105,5 @@ class TwilioCalls:
             return  # the carrier ends it when its conference stays empty
 
     async def _change(self, call: str, form: Mapping[str, str]) -> None:
-        await self._post(f"/Calls/{quote(call, safe='')}.json", form, "refused to change the call")
-
-    async def _post(
-        self, path: str, form: Mapping[str, Any], problem: str, *, once: bool = False
-    ) -> bytes:
-        if self._made is None:
-            self._made = self._service()
-        service = self._made
-
-        async def attempt() -> bytes:
-            exchange = await service.send(path, data=form)
-            try:
-                if not exchange.is_success:
-                    raise await service.refusal(exchange, problem)
-                return await exchange.read_all()
-            finally:
-                await exchange.aclose()
-
-        async def in_time() -> bytes:
-            try:
-                with service.within(REQUEST_S, "answer"):
-                    return await attempt()
-            except VendorError as error:
-                if once and not _was_surely_not_taken(error):
-                    raise _without_retry(error) from error
-                raise
-
-        try:
-            return await service.retrying(in_time)
-        except VendorError as error:
-            raise as_call_error(error) from error
-
-
-def _was_surely_not_taken(error: VendorError) -> bool:
-    """Whether Twilio has done nothing: it had too many requests, or could not be reached."""
-    return error.status == 429 or error.problem.startswith("cannot connect")
-
-
-def _without_retry(error: VendorError) -> VendorError:
-    return VendorError(
-        error.vendor,
-        error.problem,
-        retryable=False,
-        status=error.status,
-        code=error.code,
-        detail=error.detail,
-    )
+        path = f"/Calls/{quote(call, safe='')}.json"
+        await self._requests.send(path, "refused to change the call", data=form)

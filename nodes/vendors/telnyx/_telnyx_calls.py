@@ -1,0 +1,89 @@
+"""Calls of Telnyx by REST: dialled and ended, by the TeXML application of the number that calls.
+
+Sources: Telnyx' reference "Create a connection-scoped TeXML call" and "Update call" by the id of
+the call alone.  Its other way of updating a call, which takes TeXML, needs the id of the account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import final
+from urllib.parse import quote
+
+from bargein.bridge import CallActionError
+from bargein.nodes.services import VendorError
+from bargein.nodes.services._carrier_requests import CarrierRequests
+from bargein.nodes.services._http_service import HttpService
+from bargein.nodes.services._phone_account import json_fields
+
+from .errors import as_call_error
+
+
+@final
+class TelnyxCalls:
+    """The calls of an account; see ``Carrier``."""
+
+    __slots__ = ("_connection_of", "_requests")
+
+    def __init__(
+        self,
+        service: Callable[[], HttpService],
+        connection_of: Callable[[str], Awaitable[str]],
+    ) -> None:
+        """Ask nothing yet.
+
+        Args:
+            service: Returns the account's API; called at the first request.
+            connection_of: Returns the id of the connection that a number belongs to; raises
+                ``CallActionError``.
+        """
+        self._requests = CarrierRequests(service, as_call_error)
+        self._connection_of = connection_of
+
+    async def dial(
+        self,
+        number: str,
+        *,
+        sender: str,
+        answer_url: str,
+        status_url: str,
+        ring_s: float,
+        options: Mapping[str, str],
+    ) -> str:
+        """Call somebody; see ``Carrier.dial()``."""
+        connection = await self._connection_of(sender)
+        wanted = {
+            "To": number,
+            "From": sender,
+            "Url": answer_url,
+            "StatusCallback": status_url,
+            "StatusCallbackEvent": "initiated ringing answered completed",
+            "Timeout": round(ring_s),
+            **options,
+        }
+        path = f"/texml/calls/{quote(connection, safe='')}"
+        body = await self._requests.send(path, "refused to dial", once=True, json=wanted)
+        try:
+            return str(json_fields("Telnyx", body)["call_sid"])
+        except (VendorError, KeyError) as error:
+            advice = "Telnyx' answer has no id"
+            raise CallActionError("the call could not be made", advice=advice) from error
+
+    async def hang_up(self, call: str) -> None:
+        """End a call; see ``Carrier.hang_up()``."""
+        path = f"/texml/calls/{quote(call, safe='')}/update"
+        try:
+            await self._requests.send(path, "refused to end", json={"Status": "completed"})
+        except CallActionError as error:
+            if error.cause != "caller_left":  # which is what was wanted
+                raise
+
+    async def join(self, call: str, other: str) -> None:
+        """Refuse: no call is joined by what is known of the account; see ``Carrier.join()``.
+
+        Raises:
+            CallActionError: Always.
+        """
+        raise CallActionError(
+            "the caller's line cannot ask a colleague before a transfer", cause="unable"
+        )
