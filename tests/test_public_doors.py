@@ -52,6 +52,7 @@ OTHERS = {
     "evaluation/_rooms.py": "no test: it sends calls through a telephone's code",
     "evaluation/_at_places.py": "no test: it plays calls as `bargein eval` does, in virtual time",
     "telephone_fuzzing.py": "no test: it gives the telephone's codecs what nobody should send",
+    "telephone_sdks.py": "no test: others' software is compared with what the codecs write",
     "training/": "no tests: they train detectors by the features that those compute",
 }
 """What else knows a private name."""

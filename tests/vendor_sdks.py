@@ -10,7 +10,7 @@ import argparse
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -429,7 +429,7 @@ class Proof:
     """What an SDK does, and what it has to hear of our fake."""
 
     package: str
-    """The pinned package of the vendor, with what its client needs."""
+    """The pinned package of the vendor, and others that the program needs."""
     program: str
     """Prints what it heard; is given the port."""
     serve: Callable[[], AbstractAsyncContextManager[int]]
@@ -523,7 +523,7 @@ def installed(package: str, folder: Path) -> Path | None:
     python = folder / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    command = [str(python), "-m", "pip", "install", "-q", package]
+    command = [str(python), "-m", "pip", "install", "-q", *package.split()]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=INSTALL_S
@@ -550,16 +550,16 @@ async def prove(proof: Proof, python: Path) -> str:
     return f"nothing within {LIMIT_S:g} s"
 
 
-def main() -> int:
-    """Prove all fakes, and return 1 if an SDK does not understand one."""
-    parser = argparse.ArgumentParser(prog="python -m tests.vendor_sdks", description=__doc__)
-    parser.add_argument("--only", action="extend", nargs="+", choices=[*PROOFS])
+def run_proofs(proofs: Mapping[str, Proof], module: str, about: str | None) -> int:
+    """Make proofs as the command line says, and return 1 if one fails."""
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=about)
+    parser.add_argument("--only", action="extend", nargs="+", choices=[*proofs])
     parser.add_argument("--python", type=Path, help="has all packages: nothing is installed")
     parser.add_argument("--seed", help="ignored")
     options = parser.parse_args()
     failed = 0
     with TemporaryDirectory() as folder:
-        for name, proof in PROOFS.items():
+        for name, proof in proofs.items():
             if options.only is not None and name not in options.only:
                 continue
             place = Path(folder) / proof.package.partition("=")[0].partition("[")[0]
@@ -574,4 +574,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_proofs(PROOFS, "tests.vendor_sdks", __doc__))

@@ -123,23 +123,18 @@ class CompletionAnswer:
         return _event({**self._fields("chat.completion.chunk"), "choices": [choice]})
 
     def usage(self) -> bytes:
-        """Return the piece that tells the use of tokens, which nobody has counted."""
-        return _event(
-            {**self._fields("chat.completion.chunk"), "choices": [], "usage": dict(NO_USAGE)}
-        )
+        """Return the piece for the use of tokens: null, as nobody has counted them."""
+        return _event({**self._fields("chat.completion.chunk"), "choices": [], "usage": None})
 
     def whole(self, text: str) -> bytes:
         """Return an answer that is not streamed, as JSON."""
         message = {"role": "assistant", "content": text, "refusal": None}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
         fields = self._fields("chat.completion")
-        return to_json({**fields, "choices": [choice], "usage": dict(NO_USAGE)})
+        return to_json({**fields, "choices": [choice], "usage": None})
 
     def _fields(self, kind: str) -> dict[str, Any]:
         return {"id": self.id, "object": kind, "created": self.created_s, "model": self.model}
-
-
-NO_USAGE = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
 
 
 def done() -> bytes:
