@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ._events import alias_of
 from ._run_outcome import Phase
@@ -53,7 +53,7 @@ class Message(Generic[E_co]):
 
     def carry_instead(self, event: Any) -> None:
         """Replace the event, of which only a part is new to those who get it next."""
-        self.event = event
+        self.event = cast("E_co", event)
 
     def leave_run(self) -> None:
         """Detach it from its run, which this very message cut."""
