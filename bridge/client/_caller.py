@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any, NoReturn, TypeAlias, final, get_args
 
 import trio
 
 from bargein.routes.error_hints import SuggestsNames
+from bargein.routes.service_nursery import open_service_nursery
 
 from .._verbs import VERBS, WITH_WORDS, Verb
 from ..audio.fades import Fade
@@ -55,11 +57,18 @@ from ..validation._verb_arguments import (
 )
 from ..validation.texts import is_blank
 from ..websocket import ConnectionClosedError, WebSocket
-from ..websocket._connection import TOO_BIG
+from ..websocket._connection import TOO_BIG, Connection
 from ._call_records import CallOverError, M, ReceivedMessage, SentSpeech
 from ._message_record import MessageRecord
 from ._microphone import FRAME_S, MicrophoneAudio
 from ._reconnect import ReconnectingLine
+
+LINE_PING_S = 0.75
+"""After how many seconds of silence a line is asked whether it lives, and how long its answer may
+take: after twice that, 1.5 s, the call goes on over another line."""
+
+LINE_LOOK_S = 0.1
+"""How often the line is looked at, in seconds."""
 
 PING_EVERY_S = 10.0
 """How often a caller without a microphone pings, in seconds, so that it does not seem gone."""
@@ -454,22 +463,30 @@ class NetworkCaller(SuggestsNames):
         """Break the connection, as a network would; the call continues over the next one."""
         self._listening.cancel(reason="the line was dropped")
 
-    async def listen(self, websocket: WebSocket) -> None:
-        """Process messages until the connection closes; fall silent if it was lost."""
-        with trio.CancelScope() as self._listening:
-            try:
-                while self._ending != "too_much_audio":
-                    data = await websocket.receive()
-                    message = decode_server(data)
-                    self._receive(message, len(data))
-                    if self._speaker.kept_bytes > self._keep_bytes:
-                        self._ending = "too_much_audio"
+    async def listen(self, websocket: WebSocket, *, can_redial: bool) -> None:
+        """Process messages until the connection closes; fall silent if it was lost.
+
+        Args:
+            websocket: The connection.
+            can_redial: Whether another one can take its place; this one is then lost as soon as
+                it does not even answer pings.
+        """
+        can_leave = can_redial and self.line.can_resume
+        async with _checked(websocket.connection) if can_leave else nullcontext():
+            with trio.CancelScope() as self._listening:
+                try:
+                    while self._ending != "too_much_audio":
+                        data = await websocket.receive()
+                        message = decode_server(data)
+                        self._receive(message, len(data))
+                        if self._speaker.kept_bytes > self._keep_bytes:
+                            self._ending = "too_much_audio"
+                            self.end(self._ending)
+                        elif isinstance(message, Ended):
+                            self._ending = message.reason
+                except ConnectionClosedError:
+                    if self._ending is not None:
                         self.end(self._ending)
-                    elif isinstance(message, Ended):
-                        self._ending = message.reason
-            except ConnectionClosedError:
-                if self._ending is not None:
-                    self.end(self._ending)
         if self._ending is not None:
             return
         connection = websocket.connection
@@ -529,6 +546,19 @@ class NetworkCaller(SuggestsNames):
                 self._speaker.end(utterance)
         self._playback.changed.set()
         self._received.add(message, size)
+
+
+@asynccontextmanager
+async def _checked(connection: Connection) -> AsyncIterator[None]:
+    """End a connection in this block as soon as it does not even answer pings."""
+    connection.ping_after(LINE_PING_S)
+
+    def check() -> None:
+        connection.check(trio.current_time())
+
+    async with open_service_nursery("the line is over") as nursery:
+        nursery.start_soon(_every, LINE_LOOK_S, check)
+        yield
 
 
 async def _every(seconds: float, do: Callable[[], None]) -> NoReturn:

@@ -165,12 +165,16 @@ class _CallerSettings:
         return self.reconnect and (self.stream is None or callable(self.stream))
 
     @asynccontextmanager
-    async def dial(self, outbox: Outbox, *, resume: bool = False) -> AsyncIterator[WebSocket]:
-        """Open a connection that sends an outbox's messages; leaving the block closes it."""
+    async def dial(self, outbox: Outbox, *, resume: str | None = None) -> AsyncIterator[WebSocket]:
+        """Open a connection that sends an outbox's messages; leaving the block closes it.
+
+        Args:
+            resume: The id of the call that goes on there; ``None`` for a new one.
+        """
         query = {
             "mode": self.mode,
             "conversation": self.conversation,
-            "resume": "1" if resume else None,
+            "resume": resume,
         }
         headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
         stream = await self.stream() if callable(self.stream) else self.stream
@@ -219,7 +223,7 @@ async def _keep_call(
                 # The line outlives the owner's cancellation, so that it can hang up properly.
                 scope.shield = True
                 task_status.started(caller)
-                await caller.listen(websocket)
+                await caller.listen(websocket, can_redial=way.can_redial)
                 while caller.reason is None:
                     await _redial(way, caller)
                 nursery.cancel_scope.cancel()
@@ -250,7 +254,7 @@ async def _try_again(way: _CallerSettings, caller: NetworkCaller, until_s: float
     try:
         with trio.move_on_at(until_s) as patience:
             outbox = Outbox()
-            async with way.dial(outbox, resume=True) as websocket:
+            async with way.dial(outbox, resume=caller.line.call_id) as websocket:
                 outbox.enqueue(encode(caller.line.asks()))
                 with trio.fail_after(GREETING_S):
                     answer = decode_server(await websocket.receive())
@@ -259,7 +263,7 @@ async def _try_again(way: _CallerSettings, caller: NetworkCaller, until_s: float
                     return True
                 patience.deadline = math.inf
                 caller.resume(outbox, answer)
-                await caller.listen(websocket)
+                await caller.listen(websocket, can_redial=way.can_redial)
                 return True
     except CallRefusedError as refused:
         if refused.code in FINAL:

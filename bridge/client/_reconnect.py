@@ -13,6 +13,10 @@ from ..protocol._outbox import Outbox
 from ..protocol._reconnect_backlog import Backlog
 from ..websocket import Data
 
+JITTER_S = 0.05, 0.5
+"""The pause before the first attempt, in seconds, at random: a server that is lost loses all its
+callers at the same moment, and its neighbours have to take them."""
+
 FIRST_PAUSE_S = 0.25
 LONGEST_PAUSE_S = 2.0
 """The longest pause between two attempts, in seconds; pauses double up to this.  It is short enough
@@ -30,6 +34,7 @@ class ReconnectingLine:
         received: How many messages were received, without audio and greetings.
         resumes: How often the call continued over a new connection.
         is_up: Whether there is a connection now.
+        call_id: The id of the call, which is no secret: any server finds the call by it.
         resume_s: How many seconds the server waits for this caller to come back, by its ``Limits``.
     """
 
@@ -41,6 +46,7 @@ class ReconnectingLine:
         """
         self.resumes = 0
         self.is_up = True
+        self.call_id = greeting.call
         self.resume_s = greeting.resume_s
         self._token = greeting.resume
         self._backlog = Backlog(Outbox)
@@ -103,11 +109,8 @@ class ReconnectingLine:
 
 
 def pauses() -> Iterator[float]:
-    """Yield the seconds to wait before each attempt: none, then longer, with random jitter.
-
-    The jitter is there because all callers of a server lose their lines at the same moment.
-    """
-    yield 0.0
+    """Yield the seconds to wait before each attempt: few, then more, with random jitter."""
+    yield random.uniform(*JITTER_S)
     pause_s = FIRST_PAUSE_S
     while True:
         yield pause_s * random.uniform(0.5, 1.0)

@@ -432,13 +432,24 @@ export class Call {
   }
 
   /** The connection is back; the server says when the voice continues. */
-  #resumeCall({ state, number, agent, handle }) {
+  #resumeCall({ state, number, agent, handle, fresh, transcript, snapshot }) {
     if (!this.#greeted) this.#enter(agent, handle);
+    if (fresh) this.#replaceState(transcript, snapshot);
     this.#journal.note("line_back", { at: this.context?.currentTime });
     this.#ui.setReconnecting(false);
     this.#state.number = -1;
     this.#setState(state, number);
     this.#reportSound({ again: true }); // the server has forgotten it
+  }
+
+  /** Another process goes on with the call: what it knows replaces what this page knew. */
+  #replaceState(transcript = [], snapshot = undefined) {
+    this.#transcript.clear({ textOnly: !this.#audio });
+    for (const said of transcript) {
+      const isSaidAgain = this.#audio && !said.cut && said.heard !== undefined; // the rest comes anew
+      this.#transcript.before(isSaidAgain ? { ...said, text: said.heard } : said);
+    }
+    if (snapshot) this.#messages.snapshot(snapshot);
   }
 
   async #closed({ opened, code, error }) {

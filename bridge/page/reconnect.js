@@ -8,7 +8,11 @@
 
 import { Socket } from "./socket.js";
 
-const ALIVE_EVERY_MS = 3000; // how often to ping; a line silent for that long is dead
+const LOOK_MS = 250; // how often to look whether the line is alive
+const PING_AFTER_MS = 250; // the line is asked after this much silence
+const ANSWER_MS = 1000; // and is dead without an answer: 1.5 s of silence at the most
+const SHORTEST_JITTER_MS = 50; // before the first attempt: a lost server loses all its pages at once
+const LONGEST_JITTER_MS = 500;
 const TRY_MS = 5000; // how long one attempt to reconnect may take
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 2000;
@@ -23,6 +27,7 @@ export class Line {
   #isUp = true;
   #over = false;
   #opened = false; // the first connection was opened
+  #call = null; // the id of the call, which is no secret: any server finds the call by it
   #token = null;
   #resumeMs = 0;
   #received = 0;
@@ -31,7 +36,9 @@ export class Line {
   #utterance; // the last one with received audio
   #audioBytes = 0;
   #playing = {}; // {utterance, played_ms} of the player's last report
-  #quiet = false; // nothing has arrived since the last ping
+  #heardAt = 0; // when something arrived last
+  #askedAt = null; // when the line was pinged, if nothing has arrived since
+  #checkedAt = 0;
   #timers = { alive: null, again: null, patience: null };
   #lostAt = 0;
   #pause = 0;
@@ -54,6 +61,7 @@ export class Line {
   keepsake() {
     if (!this.#token || this.#over) return null;
     return {
+      call: this.#call,
       token: this.#token,
       received: this.#received,
       unsent: this.#kept,
@@ -63,7 +71,8 @@ export class Line {
     };
   }
 
-  #resumeFrom({ token, received, unsent, playing, resumeMs, at }) {
+  #resumeFrom({ call, token, received, unsent, playing, resumeMs, at }) {
+    this.#call = call;
     this.#token = token;
     this.#received = received;
     this.#kept = unsent;
@@ -123,19 +132,33 @@ export class Line {
 
   #open() {
     this.#opened = true;
-    this.#quiet = false;
-    this.#timers.alive = setInterval(() => this.#checkAlive(), ALIVE_EVERY_MS);
+    this.#watchLine();
     this.#on.open();
   }
 
+  #watchLine() {
+    this.#heard();
+    this.#checkedAt = performance.now();
+    this.#timers.alive = setInterval(() => this.#checkAlive(), LOOK_MS);
+  }
+
+  #heard() {
+    this.#heardAt = performance.now();
+    this.#askedAt = null;
+  }
+
   #checkAlive() {
-    if (this.#quiet) {
+    const now = performance.now();
+    const wasAsleep = now - this.#checkedAt > ANSWER_MS; // what has arrived may still wait behind this
+    this.#checkedAt = now;
+    if (this.#askedAt === null || wasAsleep) {
+      if (now - this.#heardAt < PING_AFTER_MS) return;
+      this.#askedAt = now;
+      this.send("ping", { t: now });
+    } else if (now - this.#askedAt >= ANSWER_MS) {
       this.#socket.abandon();
       this.#dropped({ code: 1006 });
-      return;
     }
-    this.#quiet = true;
-    this.send("ping", { t: performance.now() });
   }
 
   #write(text, type) {
@@ -150,7 +173,7 @@ export class Line {
   }
 
   #audio(utterance, message) {
-    this.#quiet = false;
+    this.#heard();
     if (utterance !== this.#utterance) this.#audioBytes = 0;
     this.#utterance = utterance;
     this.#audioBytes += message.byteLength - UTTERANCE_BYTES;
@@ -158,13 +181,14 @@ export class Line {
   }
 
   #message = (message) => {
-    this.#quiet = false;
+    this.#heard();
     if (message.type === "hello") this.#learn(message);
     else this.#received += 1;
     this.#on.message(message);
   };
 
-  #learn({ resume, resume_s }) {
+  #learn({ call, resume, resume_s }) {
+    this.#call = call ?? null;
     this.#token = resume ?? null;
     this.#resumeMs = 1000 * (resume_s ?? 0);
   }
@@ -188,7 +212,9 @@ export class Line {
     this.#pause = 0;
     addEventListener("online", this.#tryNow);
     document.addEventListener("visibilitychange", this.#tryIfSeen);
-    this.#again({});
+    const jitter = LONGEST_JITTER_MS - SHORTEST_JITTER_MS;
+    const pause = SHORTEST_JITTER_MS + Math.random() * jitter;
+    this.#timers.again = setTimeout(() => this.#again({}), pause);
   }
 
   #tryLater() {
@@ -207,7 +233,7 @@ export class Line {
     if (atOnce) this.#pause = 0;
     this.#pause = Math.min(Math.max(2 * this.#pause, FIRST_PAUSE_MS), LONGEST_PAUSE_MS);
     const url = new URL(this.#url);
-    url.searchParams.set("resume", "1");
+    url.searchParams.set("resume", this.#call ?? "1");
     url.searchParams.delete("conversation");
     const dead = this.#socket;
     this.#socket = this.#connect(url, {
@@ -243,8 +269,7 @@ export class Line {
     this.#learn(message);
     this.#isUp = true;
     this.#sendAgain(message.received);
-    this.#quiet = false;
-    this.#timers.alive = setInterval(() => this.#checkAlive(), ALIVE_EVERY_MS);
+    this.#watchLine();
     this.#on.message(message);
     return undefined;
   }

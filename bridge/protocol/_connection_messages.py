@@ -1,7 +1,8 @@
 """The messages of the native protocol that begin a connection and end a call.
 
 A new call begins with ``hello``.  To resume a call whose connection was lost, a client opens
-``/ws?resume=1``, sends ``resume`` and nothing else, and continues when it receives ``resumed``.
+``/ws?resume=`` and the call's id, or ``1`` if it does not know it, sends ``resume`` and nothing
+else, and continues when it receives ``resumed``.
 
 Each side counts the JSON messages it receives, over all connections of a call; every message counts
 except ``hello``, ``resume`` and ``resumed``.  When a call resumes, both sides exchange their counts

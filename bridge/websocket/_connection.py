@@ -186,6 +186,14 @@ class Connection:
             self.lost_by = why
         self._scope.cancel(reason=why)
 
+    def ping_after(self, ping_s: float) -> None:
+        """Change after how much silence the peer is pinged, and how long its answer may take.
+
+        Args:
+            ping_s: The seconds; ``check()`` has to come more often than that.
+        """
+        self._ping_s = ping_s
+
     def check(self, now_s: float) -> None:
         """End the connection if its peer is gone, or ping it; call this about once a second.
 

@@ -206,6 +206,9 @@ class CallSession:
         counted = self._receiver.received
         greeting = resumed(self._hosted.app, call, limits, token, counted, verbs, fresh=True)
         self._backlog.greet(encode(greeting))
+        if call.audio and self._recorder is not None and self._recorder.saved is not None:
+            known = (self._recorder.saved.utterance, self._asked.utterance, self._asked.playing)
+            self._transport.restart_player(max(one for one in known if one is not None))
 
     async def _leave_if_fenced(self, recorder: CallRecorder) -> None:
         await recorder.journal.fenced.wait()

@@ -92,6 +92,9 @@ if TYPE_CHECKING:
 FRAME_BYTES = 640
 """20 ms of PCM16 mono at 16 kHz: the length of every UserAudio of a call."""
 
+TAKEN_OVER = "taken_over"
+"""Why a player drops what another process has sent, and the number of that request."""
+
 SOUND = "sound"
 """The reason of the hold while the client's loudspeaker stands still."""
 
@@ -270,6 +273,20 @@ class NativeTransport:
         self.cleared += 1
         message = Clear(utterance=utterance, request=self.cleared, reason=reason)
         self._outbox.enqueue_first(encode(message))
+
+    def restart_player(self, utterance: int) -> None:
+        """Have the client's player drop what another process sent, and run unless it is held.
+
+        A player holds by itself when its line is lost.
+
+        Args:
+            utterance: The last utterance that may have been sent.
+        """
+        self._fence.raise_to(utterance)
+        self._newest = max(self._newest, utterance)
+        clear = Clear(utterance=utterance, request=TAKEN_OVER, reason=TAKEN_OVER)
+        self._outbox.enqueue_first(encode(clear))
+        self.send_hold()  # only now: no old sound is heard
 
     def hold(self, on: bool) -> None:
         """Hold the client's player at its next sample, or resume it there.

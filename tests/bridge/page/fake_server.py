@@ -158,9 +158,10 @@ class FakeCall:
     def send_audio(self, utterance: int, pcm: bytes) -> None:
         self.out_send.send_nowait(struct.pack("<I", utterance) + pcm)
 
-    def hello(self) -> None:
+    def hello(self, kind: str = "hello", **more: Any) -> None:
         self.send(
-            "hello",
+            kind,
+            **more,
             protocol=1,
             call="c1",
             agent="Café Lumen",
@@ -334,6 +335,9 @@ async def converse(path: str, websocket: WebSocket) -> None:
     script = path.split("/")[1]
     async with trio.open_nursery() as nursery:
         call = FakeCall(path, nursery, script)
+        if script == "taken":
+            await be_taken(call, path, websocket)
+            return
         call.hello()
         if script == "lost":
             await websocket.send(call.out_receive.receive_nowait())
@@ -343,6 +347,36 @@ async def converse(path: str, websocket: WebSocket) -> None:
         SCRIPTS[script](call)
         while True:
             call.receive(await websocket.receive())
+
+
+async def be_taken(call: FakeCall, path: str, websocket: WebSocket) -> None:
+    """Loses the line under an answer; another process goes on with the call by its id."""
+    resume = parse_qs(urlsplit(path).query).get("resume")
+    if resume is None:
+        call.hello(resume="c1.secret", resume_s=20.0)
+        call.state("speaking")
+        call.send("transcript", role="agent", text="One, two, ", final=False, utterance=1)
+        await call.speak(1, 2)
+        while call.out_receive.statistics().current_buffer_used:
+            await websocket.send(call.out_receive.receive_nowait())
+        await trio.sleep(0.5)
+        await websocket.connection.stream.aclose()
+        return
+    json.loads(await websocket.receive())
+    words = [
+        {"role": "user", "text": "Count."},
+        {"role": "agent", "text": "One, two, ", "heard": "One,", "answer": 1},
+    ]
+    fresh = {"fresh": True, "received": 0, "state": "speaking", "number": 0, "transcript": words}
+    call.hello("resumed", resume="c1.other", resume_s=20.0, **fresh)
+    call.clear(1, "taken_over")
+    call.send("hold", on=False)
+    call.send("transcript", role="agent", text=f"three by {resume[0]}.", final=False, utterance=102)
+    call.send_audio(102, tone(880, 0.5))
+    call.send("utterance.end", utterance=102)
+    call.nursery.start_soon(write, call, websocket)
+    while True:
+        call.receive(await websocket.receive())
 
 
 async def asked(request: str) -> tuple[str, str]:

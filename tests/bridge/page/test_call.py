@@ -481,3 +481,22 @@ def test_an_error_of_the_agent_is_shown_as_far_as_the_server_tells_it(visit: Ope
     call.wait("document.querySelectorAll('.note').length === 2")
     told = call.page.locator(".note").nth(1).inner_text()
     assert told == "KeyError in map\n'tea'\n<b>agent.py</b>"
+
+
+def test_another_process_goes_on_with_the_call(visit: Open) -> None:
+    """The page comes back by the id of its call; what the other process knows replaces what the
+    page knew, old sound is dropped, new sound is heard, and typed words go out."""
+    call = visit("taken", "?raw=1&tap=1", mic="none")
+    call.start()
+    lost = call.wait_log("line_lost")
+    back = call.wait_log("line_back")
+    call.wait("bargein.log.some((e) => e.ev === 'player_done' && e.utterance === 102)")
+    assert 50 <= back["wall_ms"] - lost["wall_ms"] <= 1500
+    assert [entry["utterance"] for entry in call.log("player_flushed")] == [1]
+    assert [entry["utterance"] for entry in call.log("player_done")] == [102]
+    text = call.page.inner_text("#transcript")
+    assert text.count("One,") == 1
+    assert "Count." in text
+    assert "three by c1." in text
+    assert call.page.inner_text(".agent .heard") == "One,"
+    call.complaints[:] = [one for one in call.complaints if "WebSocket" not in one]

@@ -474,6 +474,19 @@ async def test_the_log_tells_of_lines_and_never_of_tokens(serving, autojump_cloc
         assert token.partition(".")[2] not in str(logs)
 
 
+async def test_a_silent_line_is_left_after_a_second_and_a_half(serving, autojump_clock):
+    """A line that does not even answer pings is lost; one that answers them lasts, however still
+    the call is."""
+    async with serving(storyteller) as place, place.call(redials=True, mode="text") as caller:
+        await trio.sleep(30)
+        assert caller.resumes == 0
+        place.freeze()
+        frozen_s = trio.current_time()
+        await caller.wait_for(Resumed)
+        assert 0.75 <= trio.current_time() - frozen_s <= 1.5 + 0.2 + 0.5  # and the jitter
+        await caller.wait_for(Resumed)
+
+
 async def test_an_ended_message_is_the_last(serving, autojump_clock):
     """A call that goes on and ends later ends as any other."""
     async with serving(echo) as place, place.call(mode="text", redials=True) as caller:
@@ -486,8 +499,9 @@ async def test_an_ended_message_is_the_last(serving, autojump_clock):
     assert place.server.metrics.calls["hangup"] == 1
 
 
-async def test_a_caller_tries_at_once_and_then_less_often(serving, autojump_clock):
-    """Pauses between tries begin at a quarter of a second and double up to two, with some luck."""
+async def test_a_caller_tries_soon_and_then_less_often(serving, autojump_clock):
+    """Pauses between tries begin at a quarter of a second and double up to two, with some luck;
+    the first try comes after 0.05 to 0.5 s, because a lost server loses all its callers at once."""
     all_pauses = set()
     for _ in range(5):
         async with serving(storyteller) as place, place.call(redials=True, mode="text") as caller:
@@ -497,7 +511,7 @@ async def test_a_caller_tries_at_once_and_then_less_often(serving, autojump_cloc
             place.is_down = False
             await caller.wait_for(Resumed)
         first, *rest = [later - one for one, later in pairwise(place.dialled_s)]
-        assert first < 0.01
+        assert 0.05 <= round(first, 6) <= 0.5
         for n, pause_s in enumerate(rest):
             most_s = min(0.25 * 2**n, 2.0)
             assert most_s / 2 <= round(pause_s, 6) <= most_s

@@ -9,12 +9,16 @@ import trio
 from pydantic import BaseModel
 
 from bargein import App
+from bargein.client import open_caller
 from bargein.events import AgentResponse, UserTranscriptionReceived
-from bargein.protocol import Resume, TextInput, Transcript, decode_server, encode
+from bargein.protocol import Resume, Resumed, TextInput, Transcript, decode_server, encode
 from bargein.server import open_server
 from bargein.testing import open_call
 from bargein.websocket import ConnectionClosedError, open_websocket
+from tests.bridge.server.conftest import rising
 from tests.bridge.takeover.memory_journals import MemoryJournals, recorded
+from tests.memory_listener import MemoryListener
+from tests.plain_voice import PlainVoice
 
 WORDS = tuple(f"word{number} " for number in range(12))
 
@@ -98,6 +102,44 @@ async def test_an_answer_goes_on_at_another_server_without_a_word_twice():
     assert call.state.drinks == 2
     assert call.resumed.why == "worker_lost"
     assert call.resumed.fence == 2
+
+
+async def test_a_taken_call_is_heard_and_its_player_forgets_the_other_server(autojump_clock):
+    """The sound that waited in the player is dropped, and the rest is said and heard; nothing of
+    the client's is refused."""
+    journals = MemoryJournals()
+    agents = (Agent(stops_after=5), Agent())
+    listeners = [MemoryListener(), MemoryListener()]
+
+    async def dial():
+        return await listeners[0].dial()
+
+    async with trio.open_nursery() as nursery:
+        for agent, listener in zip(agents, listeners, strict=True):
+            app = App(agent.answer, state=Order, speech=PlainVoice(rising))
+            nursery.start_soon(_serve, app, listener, journals)
+        async with open_caller("ws://localhost/ws", stream=dial) as caller:
+            caller.write("count")
+            await trio.sleep(1.0)
+            before = caller.heard[-1].utterance
+            (first, listeners[:]) = (listeners[0], listeners[1:])
+            caller.drop_line()
+            await caller.wait_for(Resumed, lambda m: m.fresh)
+            await trio.sleep(30)
+            heard = caller.heard
+            errors = [one.message for one in caller.received if one.message.type == "error"]
+        nursery.cancel_scope.cancel()
+    assert first is not listeners[0]
+    assert errors == []
+    assert heard[-1].utterance > before
+    after_ms = sum(len(one.pcm) / 48 for one in heard if one.utterance > before)
+    said = "".join(WORDS)
+    assert 60 * (len(said) - 1000 / 60 - len("wordNN ")) <= after_ms <= 60 * len(said)
+
+
+async def _serve(app, listener, journals):
+    async with open_server(app, listeners=[listener], journals=recorded(journals)):
+        await trio.sleep_forever()
 
 
 async def test_a_forged_id_or_token_takes_no_call_and_a_used_token_gets_4001():
