@@ -9,7 +9,7 @@ and every second one in A-law.  Samples are coded as by ITU-T's own software (re
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import chain, repeat
 
@@ -44,8 +44,10 @@ def _encode(pcm: bytes | bytearray, codes: bytes) -> bytes:
     return bytes(map(codes.__getitem__, samples(pcm)))
 
 
-def _decode(coded: bytes, values: array[int]) -> bytes:
-    return to_pcm(array("h", map(values.__getitem__, coded)))
+def _decode(coded: bytes, values: tuple[bytes, bytes]) -> bytes:
+    pcm = bytearray(2 * len(coded))
+    pcm[::2], pcm[1::2] = map(coded.translate, values)
+    return bytes(pcm)
 
 
 @cache
@@ -74,19 +76,29 @@ def _codes(lengths: Iterable[int], code: Callable[[int], int]) -> bytes:
 
 
 @cache
-def _mu_law_values() -> array[int]:
+def _mu_law_values() -> tuple[bytes, bytes]:
     def size(step: int) -> int:
         return (((step & 0x0F) << 3) + 0x84 << (step >> 4)) - 0x84
 
     steps = [size(~byte & 0x7F) for byte in range(128)]
-    return array("h", [*(-value for value in steps), *steps])
+    return _values(steps)
 
 
 @cache
-def _a_law_values() -> array[int]:
+def _a_law_values() -> tuple[bytes, bytes]:
     def size(step: int) -> int:
         segment, place = step >> 4, step & 0x0F
         return (2 * place + 1 << 3) if not segment else (2 * place + 33 << segment + 2)
 
     steps = [size(byte & 0x7F ^ 0x55) for byte in range(128)]
-    return array("h", [*(-value for value in steps), *steps])
+    return _values(steps)
+
+
+def _values(steps: Sequence[int]) -> tuple[bytes, bytes]:
+    """Return the lower and the higher byte of each code's sample, for ``bytes.translate``.
+
+    Args:
+        steps: The sizes of the negative codes' samples, and of the positive ones'.
+    """
+    pcm = to_pcm(array("h", [*(-value for value in steps), *steps]))
+    return pcm[::2], pcm[1::2]
