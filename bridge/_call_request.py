@@ -93,15 +93,10 @@ class CallRequest:
     none."""
 
 
-Why = Literal["worker_lost", "given_away"]
-
-
 @dataclass(frozen=True, slots=True)
 class Takeover:
     """How a call came to this process from another one."""
 
-    why: Why
-    """``worker_lost``: the other process ended or hung.  ``given_away``: it stopped in order."""
     fence: int
     """Grows with each process that takes the call."""
     lost_s: float

@@ -1,4 +1,4 @@
-"""Locks a conversation with a lock on an open file, which ends with its process."""
+"""Locks a name beside a database, with a lock on an open file, which ends with its process."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ else:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-class ConversationLock:
-    """The lock on one conversation of a database, from its creation until ``release()``."""
+class ProcessLock:
+    """The lock on a conversation, or an owner of calls, from its creation until ``release()``."""
 
-    def __init__(self, database: Path, conversation: str) -> None:
+    def __init__(self, database: Path, name: str) -> None:
         """Take the lock; never waits.
 
         Args:
             database: The file of the database; the locks are in a folder beside it.
+            name: What is locked, such as a conversation.
 
         Raises:
             BlockingIOError: It is locked already, in this process or another.
@@ -42,7 +43,7 @@ class ConversationLock:
         except FileNotFoundError as error:
             told = "there is no such folder; create it"
             raise FileNotFoundError(error.errno, told, str(database.parent)) from error
-        self._path = folder / hashlib.sha256(conversation.encode()).hexdigest()[:32]
+        self._path = folder / hashlib.sha256(name.encode()).hexdigest()[:32]
         self._descriptor = self._acquire()
 
     def _acquire(self) -> int:

@@ -17,7 +17,7 @@ from ._answer_records import GrowingAnswers
 from ._entry_backlog import EntryBacklog
 from ._entry_records import to_record
 from ._errors import ConversationError
-from ._lock import ConversationLock
+from ._lock import ProcessLock
 from ._sqlite_file import SqliteDatabase
 
 log = get_logger()
@@ -63,7 +63,7 @@ class SqliteConversation:
     ) -> None:
         self.id = id
         self.entries: tuple[Entry, ...] = ()
-        self.lock: ConversationLock | None = None
+        self.lock: ProcessLock | None = None
         self.trio_began_s = trio_began_s
         self._database = database
         self._attach = attach
@@ -121,7 +121,7 @@ class SqliteConversation:
             self._report_trouble(error)
             self._woken.set()
 
-    def lock_by(self, take_lock: Callable[[str], ConversationLock]) -> None:
+    def lock_by(self, take_lock: Callable[[str], ProcessLock]) -> None:
         """Lock it for this process, unless it is locked already."""
         if self.lock is None:
             self.lock = take_lock(self.id)

@@ -16,7 +16,7 @@ from bargein.routes.service_nursery import open_service_nursery
 from ._conversation_protocol import ConversationInfo
 from ._entry_records import from_record, with_additions
 from ._errors import ConversationBusyError, ConversationError
-from ._lock import ConversationLock
+from ._lock import ProcessLock
 from ._sqlite_conversation import ReadEntry, SqliteConversation
 from ._sqlite_file import SqliteDatabase
 
@@ -121,9 +121,9 @@ class SqliteConversations:
         finally:
             lock.release()
 
-    def _lock(self, id: str) -> ConversationLock:
+    def _lock(self, id: str) -> ProcessLock:
         try:
-            return ConversationLock(self._path, id)
+            return ProcessLock(self._path, id)
         except BlockingIOError:
             raise ConversationBusyError(id) from None
 

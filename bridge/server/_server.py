@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import ssl as ssl_module
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,6 +31,7 @@ from ..wires._server_limits import HARD_LIMIT_FACTOR, Limits
 from ..wires._wire import (
     HostedCall,
     RefusalCode,
+    RequestRefusedError,
     Resumes,
     Session,
     Wire,
@@ -76,24 +77,14 @@ class _Place:
     metrics: Metrics
     wait: Callable[[], AbstractContextManager[None]]
     session_of: Callable[[str], Session | None]
-    give_away: Callable[[str, Data], Awaitable[bool]]
-    adoption: Callable[..., Awaitable[bool]]
+    hand_over: Callable[[str, Data], Coroutine[Any, Any, bool]]
+    adopt: Callable[
+        [str, Callable[[SavedCall], bool], Callable[[HostedCall], Session]],
+        Coroutine[Any, Any, bool],
+    ]
 
     def count_refusal(self, code: RefusalCode) -> None:
         self.metrics.rejected[code] += 1
-
-    async def adopt(
-        self,
-        call_id: str,
-        fits: Callable[[SavedCall], bool],
-        session_of: Callable[[HostedCall], Session],
-    ) -> bool:
-        """Take a call whose worker is gone, and run it over this connection until it is over."""
-        return await self.adoption(call_id, fits, session_of)
-
-    async def hand_over(self, call_id: str, first: Data) -> bool:
-        """Give the connection to the worker that has a call, if another one has it."""
-        return await self.give_away(call_id, first)
 
 
 @final
@@ -389,7 +380,7 @@ class Server(SuggestsNames):
         """Give a connection a call and an account, and end both."""
         call_id = token_hex(8)
         why_not = await self._reserve_room(call_id, address)
-        recorder = None if why_not else await self._new_recorder(wire, call_id)
+        recorder = None if why_not else await self._new_recorder(wire, call_id, address)
         account = self._account(request, call_id, why_not, recorder, wire.name)
         checked = _CheckedConnection(connection, self._limits.silence_s, account)
         await self._run_call(
@@ -411,18 +402,37 @@ class Server(SuggestsNames):
         recorder = await self._journals.adopt(call_id, wire.name, fits)
         if recorder is None or recorder.saved is None:
             return False
-        why_not = await self._reserve_room(call_id, address)
-        account = self._account(recorder.saved.request, call_id, why_not, recorder, wire.name)
+        why_not: RefusalCode | None = "server_full"
+        try:
+            why_not = await self._reserve_room(call_id, address)
+        finally:
+            if why_not is not None:  # its client may find room later
+                await recorder.close(is_over=False)  # noqa: ASYNC102  # limited there
+        if why_not is not None:
+            self.metrics.rejected[why_not] += 1
+            raise RequestRefusedError(why_not, "there is no room for the call now")
+        account = self._account(recorder.saved.request, call_id, None, recorder, wire.name)
         checked.account = account
         log.info("call_taken", call_id=call_id, lost_s=round(recorder.saved.lost_s, 3))
-        await self._run_call(wire, account, why_not, checked, address, lambda: session_of(account))
+        await self._run_call(wire, account, None, checked, address, lambda: session_of(account))
         return True
 
-    async def _new_recorder(self, wire: Wire, call_id: str) -> CallRecorder | None:
-        """Return what records a new call; ``None`` without a journal."""
+    async def _new_recorder(
+        self, wire: Wire, call_id: str, address: str | None
+    ) -> CallRecorder | None:
+        """Return what records a new call; ``None`` without a journal.
+
+        Whoever is cancelled here has no call: its room is given back.
+        """
         if self._journals is None or not isinstance(wire, Resumes):
             return None
-        return await self._journals.record(call_id)
+        try:
+            return await self._journals.record(call_id)
+        except trio.Cancelled:
+            self._sharing.give_back_call(call_id)
+            self._sharing.give_back(address, "calls")
+            self._sharing.forget_call(call_id)
+            raise
 
     async def _run_call(
         self,
@@ -453,10 +463,10 @@ class Server(SuggestsNames):
                 # Counted as over before its client may come back for the end: it is no open call
                 # now.
                 account.close(_counts_of(session))
-                if account.recorder is not None:
-                    await account.recorder.close()
                 if why_not is None:
                     self._sharing.give_back_call(call_id)
+                if account.recorder is not None:
+                    await account.recorder.close()  # noqa: ASYNC102  # it has a limit of its own
             if isinstance(wire, Resumes):
                 with trio.move_on_after(self._limits.resume_s):
                     # A client whose line was lost may still ask how the call ended.

@@ -44,6 +44,10 @@ class JournalStore(Protocol):
         """Start the journal of a new call."""
         ...
 
+    async def read(self, call_id: str) -> dict[str, str] | None:
+        """Return the records of a call, and leave it where it is; ``None`` if it is unknown."""
+        ...
+
     async def claim(self, call_id: str) -> tuple[CallJournal, dict[str, str]] | None:
         """Take a call and its records; ``None`` if it is unknown, or its owner is alive."""
         ...

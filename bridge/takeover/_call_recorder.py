@@ -19,7 +19,7 @@ from bargein.routes import Event, Message, alias_of
 from bargein.routes.error_containment import CONTAINED
 from bargein.routes.logs import get_logger
 
-from .._call_request import Takeover, Why
+from .._call_request import Takeover
 from ..answers._answer import Answer, FixedText
 from ..conversations._answer_records import GrowingAnswers
 from ..conversations._entry_records import to_record
@@ -61,12 +61,8 @@ class CallRecorder:
         self.saved = saved
         self.resumed: Takeover | None = None
         if saved is not None:
-            why: Why = "given_away" if saved.was_given_away else "worker_lost"
-            self.resumed = Takeover(why, journal.fence, saved.lost_s, saved.unfinished_tools)
-            if saved.was_given_away:
-                journal.drop("given")
+            self.resumed = Takeover(journal.fence, saved.lost_s, saved.unfinished_tools)
         self._call: Call | None = None
-        self._is_given = False
         self._answers = GrowingAnswers()
         self._unix_s = time.time() - trio.current_time()
         self._last: dict[str, str] = {}
@@ -147,15 +143,14 @@ class CallRecorder:
         if saved is not None:
             call.nursery.start_soon(continue_call, call, saved, name="resumed call")
 
-    async def close(self) -> None:
-        """Give the journal up: the call is over, or another process has it."""
-        with trio.move_on_after(KEPT_S, shield=True):
-            await self.journal.close(forget=not self._is_given and not self.journal.fenced.is_set())
+    async def close(self, *, is_over: bool = True) -> None:
+        """Give the journal up, in bounded time, also if this is cancelled.
 
-    def give_away(self) -> None:
-        """Record that the call goes to another process in order."""
-        self._is_given = True
-        self._record("given", "1")
+        Args:
+            is_over: Whether the call is over, so that nobody can take it, unless another has.
+        """
+        with trio.move_on_after(KEPT_S, shield=True):
+            await self.journal.close(forget=is_over and not self.journal.fenced.is_set())
 
     def _record(self, key: str, value: str) -> None:
         if self._last.get(key) != value:

@@ -17,7 +17,7 @@ from bargein.routes.logs import get_logger
 
 from .._call_request import CallRequest, Identity
 from ..conversations._entry_records import from_record, with_additions
-from ..history._entries import AgentEntry, Entry, ToolEntry
+from ..history._entries import Entry, ToolEntry
 from ..history._repair import repair
 
 log = get_logger()
@@ -152,11 +152,6 @@ class SavedCall:
         return self._records.get("paused") == "1"
 
     @property
-    def was_given_away(self) -> bool:
-        """Whether the other process gave it away in order."""
-        return "given" in self._records
-
-    @property
     def utterance(self) -> int:
         """The highest number of an utterance that was told."""
         return int(self._records.get("utterance", "0"))
@@ -165,28 +160,6 @@ class SavedCall:
     def state(self) -> str | None:
         """The app's state as JSON; ``None`` if it has none."""
         return self._records.get("state")
-
-    def marks(self, utterance: int) -> dict[str, Any] | None:
-        """Return where the words of an utterance end in its sound; ``None`` if it had none."""
-        found = self._records.get(f"sound/{utterance}")
-        return None if found is None else json.loads(found)
-
-    @property
-    def sounds(self) -> dict[int, dict[str, Any]]:
-        """What was sent of the utterances that were not over, by the number of the player."""
-        found = {
-            int(key.partition("/")[2]): json.loads(value)
-            for key, value in self._records.items()
-            if key.startswith("sound/")
-        }
-        return dict(sorted(found.items()))
-
-    def entry_of(self, answer: int) -> AgentEntry | None:
-        """Return what was said in an answer; ``None`` for nothing."""
-        for entry in self.entries:
-            if isinstance(entry, AgentEntry) and entry.answer == answer:
-                return entry
-        return None
 
 
 def _saved_answer(data: dict[str, Any]) -> SavedAnswer:

@@ -44,13 +44,17 @@ class RecordedCalls:
         journal = None
         try:
             with CONTAINED:
+                # Read first: whoever knows only the id, which is no secret, takes nothing, not even
+                # for the moment in which the call's own client comes back.
+                read = await self._store.read(call_id)
+                known = None if read is None else SavedCall(read)
+                if known is None or known.wire != wire or not fits(known):
+                    return None
                 taken = await self._store.claim(call_id)
                 if taken is None:
                     return None
                 journal, records = taken
-                saved = SavedCall(records)
-                if saved.wire == wire and fits(saved):
-                    return CallRecorder(journal, saved)
+                return CallRecorder(journal, SavedCall(records))
         except Exception as error:  # noqa: BLE001 - of the store, or of a journal of another version
             log.error("journal_unreadable", error=type(error).__name__, reason=str(error))
         if journal is not None:

@@ -26,7 +26,7 @@ import trio
 from bargein.routes.logs import get_logger
 from bargein.routes.service_nursery import open_service_nursery
 
-from ..conversations._lock import ConversationLock
+from ..conversations._lock import ProcessLock
 
 BATCH_S = 0.02
 """How many seconds records are collected before they are written, unless somebody waits for it."""
@@ -37,7 +37,7 @@ LOCK_WAIT_S = 0.005
 OPEN_WAIT_S = 2.0
 """How many seconds opening and taking a call may wait for others; they run in a thread."""
 
-RETRY_S = 0.1
+RETRY_S = 0.02
 """How many seconds after a write that failed the next one is tried."""
 
 MOST_WAITING_BYTES = 1_000_000
@@ -59,6 +59,7 @@ CREATE TABLE IF NOT EXISTS records (
 ) WITHOUT ROWID;
 """
 _OWNED = "SELECT 1 FROM calls WHERE id = ? AND owner = ? AND fence = ?"
+_RECORDS = "SELECT key, value FROM records WHERE call = ?"
 _PUT = "INSERT OR REPLACE INTO records VALUES (?, ?, ?)"
 _DROP = "DELETE FROM records WHERE call = ? AND key = ?"
 _FORGET = ("DELETE FROM records WHERE call = ?", "DELETE FROM calls WHERE id = ?")
@@ -137,7 +138,7 @@ class SqliteJournals:
         """Use a file; ``open_sqlite_journals()`` opens it."""
         self._path = file
         self._owner = f"{os.getpid()}-{token_hex(8)}"
-        self._lock = ConversationLock(self._path, self._owner)
+        self._lock = ProcessLock(self._path, self._owner)
         self._connection = sqlite3.connect(":memory:")  # until prepare()
         self._lost: list[str] = []
         self._journals: dict[str, SqliteJournal] = {}
@@ -166,6 +167,14 @@ class SqliteJournals:
         fence = await trio.to_thread.run_sync(self._open, call_id)
         return self._owned(call_id, fence)
 
+    async def read(self, call_id: str) -> dict[str, str] | None:
+        """Return the records of a call, and leave it where it is; ``None`` if it is unknown.
+
+        Raises:
+            sqlite3.Error: The file cannot be read.
+        """
+        return await trio.to_thread.run_sync(self._read, call_id)
+
     async def claim(self, call_id: str) -> tuple[SqliteJournal, dict[str, str]] | None:
         """Take a call and its records; ``None`` if it is unknown, or its owner is alive.
 
@@ -189,6 +198,10 @@ class SqliteJournals:
             )
         return 1
 
+    def _read(self, call_id: str) -> dict[str, str] | None:
+        with closing(self._connect(OPEN_WAIT_S)) as connection:
+            return dict(connection.execute(_RECORDS, (call_id,)).fetchall()) or None
+
     def _claim(self, call_id: str) -> tuple[int, dict[str, str]] | None:
         with closing(self._connect(OPEN_WAIT_S)) as connection:
             # The lock of an owner is tried within the transaction: two that try it at once would
@@ -203,10 +216,7 @@ class SqliteJournals:
             connection.execute(
                 "UPDATE calls SET owner = ?, fence = ? WHERE id = ?", (self._owner, fence, call_id)
             )
-            records = connection.execute(
-                "SELECT key, value FROM records WHERE call = ?", (call_id,)
-            )
-            taken = fence, dict(records.fetchall())
+            taken = fence, dict(connection.execute(_RECORDS, (call_id,)).fetchall())
             connection.execute("COMMIT")
             return taken
 
@@ -216,7 +226,7 @@ class SqliteJournals:
         if owner == self._owner:
             return True
         try:
-            ConversationLock(self._path, owner).release()
+            ProcessLock(self._path, owner).release()
         except BlockingIOError:
             return True
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import trio
@@ -10,7 +11,7 @@ from bargein.routes.logs import get_logger
 
 from ..answers._call_answers import BegunAnswer
 from ..events import UserStoppedSpeaking
-from ..history._entries import UserEntry
+from ..history._entries import AgentEntry, Entry, UserEntry
 from ..validation.texts import has_words
 
 if TYPE_CHECKING:
@@ -39,9 +40,10 @@ async def continue_call(call: Call, saved: SavedCall) -> None:
     await _agents_there(call, saved)
     if saved.floor and saved.floor in call.parts.context.floor.agents:
         call.parts.context.floor.give(saved.floor)
+    entries = call.last_history.entries
     for number, answer in saved.answers.items():
-        _continue(call, saved, number, answer)
-    last = saved.entries[-1] if saved.entries else None
+        _continue(call, _heard_of(number, entries), number, answer)
+    last = entries[-1] if entries else None
     if not saved.answers and isinstance(last, UserEntry) and not last.is_returned:
         call.router.trigger_again(UserStoppedSpeaking(), "caller")
     if saved.is_paused:
@@ -58,9 +60,13 @@ async def _agents_there(call: Call, saved: SavedCall) -> None:
     log.warning("resumed_call_lacks_agents", agents=sorted(wanted))
 
 
-def _continue(call: Call, saved: SavedCall, number: int, answer: SavedAnswer) -> None:
-    entry = saved.entry_of(number)
-    heard = "" if entry is None else entry.heard
+def _heard_of(answer: int, entries: Sequence[Entry]) -> str:
+    """Return what was heard of an answer: by the journal, or by the store that has the history."""
+    said = (one for one in reversed(entries) if isinstance(one, AgentEntry))
+    return next((one.heard for one in said if one.answer == answer), "")
+
+
+def _continue(call: Call, heard: str, number: int, answer: SavedAnswer) -> None:
     if answer.text is not None:
         rest = answer.text.removeprefix(heard)
         if has_words(rest):

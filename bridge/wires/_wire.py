@@ -392,6 +392,9 @@ class ResumePlace(Protocol):
 
         Returns:
             Whether there was one.
+
+        Raises:
+            RequestRefusedError: There is no room for it now; its client may ask again.
         """
         ...
 

@@ -369,10 +369,12 @@ class CallSession:
         if call is None or call.ended.is_set():
             return
         self._heard_at_s = trio.current_time()
+        digests = self._tokens.digests
         self._tokens.confirm()
         if self._stalled:
             self._continue_call(call)
         self._receiver.handle(data, call)
         if self._recorder is not None:
-            self._recorder.note_tokens(self._tokens.digests)
+            if self._tokens.digests is not digests:
+                self._recorder.note_tokens(self._tokens.digests)
             self._recorder.note_received(self._receiver.received)

@@ -74,11 +74,16 @@ class NativeWire:
         session = None if asked is None else place.session_of(call_of(asked.token))
         if asked is not None and data is not None and session is None:
             call_id = call_of(asked.token)
-            if await place.hand_over(call_id, data) or await _adopted(connection, place, asked):
+            try:
+                if await place.hand_over(call_id, data) or await _adopted(connection, place, asked):
+                    return
+            except RequestRefusedError as full:  # no error, as it may ask again
+                connection.end_with(TRY_AGAIN_LATER, str(full))
+                await _say_last(connection, place.limits.close_s)
                 return
             if await place.hand_over(call_id, data):
                 return  # another worker has just taken it
-            session = place.session_of(call_of(asked.token))  # another line may have taken it
+            session = place.session_of(call_id)  # another line may have taken it
         if asked is not None and isinstance(session, CallSession) and session.was_resumed(asked):
             connection.end_with(TAKEN_OVER, "another line has come back with this token")
             text = "another line has come back with this token"

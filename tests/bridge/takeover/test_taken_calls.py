@@ -10,9 +10,10 @@ from pydantic import BaseModel
 
 from bargein import App
 from bargein.client import open_caller
+from bargein.conversations import SqliteConversations
 from bargein.events import AgentResponse, UserTranscriptionReceived
 from bargein.protocol import Resume, Resumed, TextInput, Transcript, decode_server, encode
-from bargein.server import open_server
+from bargein.server import Limits, open_server
 from bargein.testing import open_call
 from bargein.websocket import ConnectionClosedError, open_websocket
 from tests.bridge.server.conftest import rising
@@ -52,10 +53,10 @@ class Agent:
 
 
 @asynccontextmanager
-async def served(agent, journals):
+async def served(agent, journals, *, conversations=None, **options):
     """A server whose calls are recorded."""
-    app = App(agent.answer, state=Order)
-    async with open_server(app, port=0, journals=recorded(journals)) as server:
+    app = App(agent.answer, state=Order, conversations=conversations)
+    async with open_server(app, port=0, journals=recorded(journals), **options) as server:
         yield server
 
 
@@ -100,7 +101,6 @@ async def test_an_answer_goes_on_at_another_server_without_a_word_twice():
     assert [entry.role for entry in call.last_history] == ["user", "agent"]
     assert call.last_history.entries[1].generated == "".join(WORDS)
     assert call.state.drinks == 2
-    assert call.resumed.why == "worker_lost"
     assert call.resumed.fence == 2
 
 
@@ -157,6 +157,7 @@ async def test_a_forged_id_or_token_takes_no_call_and_a_used_token_gets_4001():
                 await back.send(encode(Resume(token=token, received=0)))
                 (refused,) = await until(back, lambda m: m.type == "error")
                 assert refused.code == "resume_expired"
+        assert journals.fence == 1
         again = f"ws://127.0.0.1:{other.port}/ws?resume=1"
         async with open_websocket(again) as winner, open_websocket(again) as loser:
             await winner.send(encode(Resume(token=hello.resume, received=0)))
@@ -168,6 +169,96 @@ async def test_a_forged_id_or_token_takes_no_call_and_a_used_token_gets_4001():
                 await until(loser, lambda m: False)
             assert closed.value.code == 4001
         assert len(second.calls) == 1
+
+
+async def test_a_call_that_finds_no_room_stays_where_it_is():
+    """Its client may ask again: it is told to come later, and the journal is kept."""
+    journals = MemoryJournals()
+    first, second = Agent(stops_after=5), Agent()
+    async with (
+        served(first, journals) as one,
+        served(second, journals, limits=Limits(max_calls=1)) as other,
+        open_websocket(f"ws://127.0.0.1:{one.port}/ws?mode=text") as line,
+    ):
+        (hello,) = await until(line, lambda m: m.type == "hello")
+        again = f"ws://127.0.0.1:{other.port}/ws?resume={hello.call}"
+        async with open_websocket(f"ws://127.0.0.1:{other.port}/ws?mode=text") as fills:
+            await until(fills, lambda m: m.type == "hello")
+            async with open_websocket(again) as early:
+                await early.send(encode(Resume(token=hello.resume, received=0)))
+                with pytest.raises(ConnectionClosedError) as closed:
+                    await until(early, lambda m: False)
+                assert closed.value.code == 1013
+            assert hello.call in journals.records
+        async with open_websocket(again) as late:
+            with trio.fail_after(5):
+                while other.calls:
+                    await trio.lowlevel.checkpoint()
+            await late.send(encode(Resume(token=hello.resume, received=0)))
+            (resumed,) = await until(late, lambda m: m.type == "resumed")
+    assert resumed.fresh
+
+
+async def test_each_answer_that_was_not_over_goes_on():
+    """Two are generated at the same time; each goes on in its own place."""
+    journals = MemoryJournals()
+    calls, stops_after = [], [5, len(WORDS)]
+
+    async def answer(call):
+        calls.append(call)
+        agent = call.bridge(name="agent")
+        last = stops_after[len(calls) - 1]
+
+        async def reply(message):
+            for word in WORDS[:last]:
+                yield AgentResponse(content=message.event.content + word)
+            if last < len(WORDS):
+                await trio.sleep_forever()
+
+        agent.on(UserTranscriptionReceived, overlap="concurrent").stream(reply).broadcast()
+
+    async with (
+        open_server(App(answer), port=0, journals=recorded(journals)) as one,
+        open_server(App(answer), port=0, journals=recorded(journals)) as other,
+        open_websocket(f"ws://127.0.0.1:{one.port}/ws?mode=text") as line,
+        open_websocket(f"ws://127.0.0.1:{other.port}/ws?resume=1") as back,
+    ):
+        (hello,) = await until(line, lambda m: m.type == "hello")
+        got = []
+        for text in ("a", "b"):
+            await line.send(encode(TextInput(text=text)))
+            last = f"{text}word4"
+            got += await until(line, lambda m, last=last: last in getattr(m, "text", ""))
+        await back.send(encode(Resume(token=hello.resume, received=len(got))))
+        rest = []
+        for text in ("aword11 ", "bword11 "):
+            if text not in said(rest):
+                rest += await until(back, lambda m, text=text: text in getattr(m, "text", ""))
+        heard = [one.heard for one in calls[1].last_history if one.role == "agent"]
+    assert heard == ["".join(text + word for word in WORDS) for text in ("a", "b")]
+
+
+async def test_a_stored_conversation_goes_on_from_what_was_heard(tmp_path):
+    """Its history is in the store of conversations, and not in the journal."""
+    journals = MemoryJournals()
+    first, second = Agent(stops_after=5), Agent()
+    store = tmp_path / "conversations.db"
+
+    async with (
+        served(second, journals, conversations=SqliteConversations(store)) as other,
+        open_websocket(f"ws://127.0.0.1:{other.port}/ws?resume=1") as back,
+    ):
+        async with (
+            served(first, journals, conversations=SqliteConversations(store)) as one,
+            open_websocket(f"ws://127.0.0.1:{one.port}/ws?mode=text") as line,
+        ):
+            (hello,) = await until(line, lambda m: m.type == "hello")
+            await line.send(encode(TextInput(text="count")))
+            got = await until(line, lambda m: "word4" in getattr(m, "text", ""))
+            journals.lose(hello.call)
+        await back.send(encode(Resume(token=hello.resume, received=len(got))))
+        rest = await until(back, lambda m: "word11" in getattr(m, "text", ""))
+    assert said(rest) == "".join(WORDS[5:])
 
 
 async def test_a_state_of_65_kb_is_a_type_error_that_names_it():
