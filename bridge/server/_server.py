@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import ssl as ssl_module
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -77,10 +77,10 @@ class _Place:
     metrics: Metrics
     wait: Callable[[], AbstractContextManager[None]]
     session_of: Callable[[str], Session | None]
-    hand_over: Callable[[str, Data], Coroutine[Any, Any, bool]]
+    hand_over: Callable[[str, Data], Awaitable[bool]]
     adopt: Callable[
         [str, Callable[[SavedCall], bool], Callable[[HostedCall], Session]],
-        Coroutine[Any, Any, bool],
+        Awaitable[bool],
     ]
 
     def count_refusal(self, code: RefusalCode) -> None:

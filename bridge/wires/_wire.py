@@ -376,13 +376,13 @@ class ResumePlace(Protocol):
         """Return the session that the connection continues; ``None`` if the call is not here."""
         ...
 
-    async def adopt(
+    def adopt(
         self,
         call_id: str,
         fits: Callable[[SavedCall], bool],
         session_of: Callable[[HostedCall], Session],
         /,
-    ) -> bool:
+    ) -> Awaitable[bool]:
         """Take a call whose worker is gone, and run it over this connection until it is over.
 
         Args:
@@ -398,7 +398,7 @@ class ResumePlace(Protocol):
         """
         ...
 
-    async def hand_over(self, call_id: str, first: Data, /) -> bool:
+    def hand_over(self, call_id: str, first: Data, /) -> Awaitable[bool]:
         """Give the connection to the worker that has a call, if another one has it.
 
         Args:
