@@ -3,6 +3,7 @@
 from .bridge.keypad import CanPauseRecording as CanPauseRecording
 from .bridge.keypad import KeyCheckError as KeyCheckError
 from .bridge.keypad import Keypad as Keypad
+from .bridge.wires.sip import Sip as Sip
 from .bridge.wires.telephone import ExotelMedia as ExotelMedia
 from .bridge.wires.telephone import PlayMedia as PlayMedia
 from .bridge.wires.telephone import PlivoMedia as PlivoMedia
@@ -40,6 +41,7 @@ __all__ = [
     "PlayMedia",
     "Plivo",
     "PlivoMedia",
+    "Sip",
     "SwitchLanguage",
     "Telnyx",
     "TelnyxMedia",

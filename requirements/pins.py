@@ -33,6 +33,8 @@ ENVIRONMENTS = [
 
 LICENCES = {
     "axe-playwright-python": "MIT AND MPL-2.0",  # axe-core, which it carries, is MPL-2.0
+    # Its wheels carry baresip and re (BSD-3-Clause), OpenSSL 1.1.1, and ALSA's library (LGPL).
+    "baresip-python": "BSD-2-Clause AND BSD-3-Clause AND OpenSSL AND LGPL-2.1-or-later",
     "espeakng-loader": "MIT AND GPL-3.0-or-later",  # espeak-ng, which it carries, is GPL
     "protobuf": "BSD-3-Clause",
 }

@@ -36,6 +36,7 @@ PURE_CORES = {
     "bridge/takeover/test_sqlite_journals.py": "who may take a call, and what waits of its records",
     "http_of_platforms.py": "no test: it sends requests as the fakes of platforms do",
     "bridge/wires/harness/test_codecs.py": "messages in, events out, by examples and mutations",
+    "bridge/wires/sip/test_sip_transport.py": "sound in and out, packet by packet, on a fake line",
     "bridge/wires/telephone/test_codec.py": "messages in, events out, and signatures, by examples",
     "bridge/wires/telephone/test_media_codec.py": "messages, sound, pieces and marks, by examples",
     "nodes/speech/test_when_a_sound_is_classified.py": "windows of sound in, hints out",

@@ -23,7 +23,7 @@ LOCKS = ROOT / "requirements"
 FOR_USERS = sorted(requirements().keys() - NOT_FOR_USERS - {CORE})
 PERMISSIVE = {
     "0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0",
-    "MIT-CMU", "PSF-2.0", "Zlib",
+    "MIT-CMU", "OpenSSL", "PSF-2.0", "Zlib",
 }  # fmt: skip
 
 

@@ -56,13 +56,14 @@ class CallAccount:
         call: The call, from when it is open.
         recorder: Records it, so that another process can go on with it; ``None`` for nobody.
         is_over: Whether it is over, and its client knows or cannot be told.
+        refused: Why it was refused before it began; see ``HostedCall``.
         forgotten: Set when nobody will come back for its end.
     """
 
     __slots__ = (
         "_attend", "_audio", "_ending", "_expires_at_s", "_reason", "_refused", "_started_s",
         "_wire", "app", "call", "call_id", "forgotten", "is_over", "limits", "metrics", "recorder",
-        "request",
+        "refused", "request",
     )  # fmt: skip
 
     def __init__(
@@ -99,6 +100,7 @@ class CallAccount:
         self.recorder = recorder
         self._wire = wire
         self._attend = attend
+        self.refused = None if refused is None else refused.code
         self._refused = refused
         self._started_s = trio.current_time()
         self._expires_at_s = self._started_s + lasts_s

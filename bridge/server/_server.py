@@ -22,8 +22,7 @@ from bargein.routes.error_hints import SuggestsNames
 from bargein.routes.logs import get_logger
 
 from ..events import EventLoopBlocked
-from ..websocket import Data, HttpRequest, accept_or_stream, check_all
-from ..websocket._connection import Connection
+from ..websocket import Connection, Data, HttpRequest, accept_or_stream, check_all
 from ..websocket._protocol_log import PROTOCOL_LOG
 from ..wires._metrics import Metrics
 from ..wires._operators import Operators
@@ -40,6 +39,7 @@ from ..wires._wire import (
 from ._access import Access, Bearer, time_left_s
 from ._admission import Admission, PendingConnection
 from ._call_account import CallAccount, CallNotOpenedError
+from ._call_host import start_listening
 from ._connections_per_address import ResumeConnections
 from ._listening_sockets import PatientListener, ServerListener, address_of, peer_of
 from ._proxies import TrustedProxies
@@ -529,6 +529,7 @@ class Server(SuggestsNames):
                 nursery.start_soon(check_all, lambda: self._checked)
                 if self._listeners:
                     await nursery.start(self._listen, nursery)
+                await start_listening(nursery, self._wires, self._admission, self._host)
                 # Calls outlive the owner's cancellation, so that their clients learn why they end.
                 self._service.shield = True
                 log.info("server_started", url=self.url)

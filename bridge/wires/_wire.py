@@ -96,6 +96,11 @@ class HostedCall(Protocol):
         ...
 
     @property
+    def refused(self) -> RefusalCode | None:
+        """Why there is no room for it, if that is known before ``run()``."""
+        ...
+
+    @property
     def metrics(self) -> Metrics:
         """The server's counts: a wire adds the frames, cleared speech and errors of its own."""
         ...
@@ -266,8 +271,7 @@ class Session(Protocol):
 class Wire(Protocol):
     """A way of reaching a call.
 
-    Two abilities are optional, and a wire has one by having its methods: see ``Identifies`` and
-    ``Resumes``.
+    Abilities are optional, by methods: ``Identifies``, ``Resumes``, ``Streams`` and ``Listens``.
     """
 
     @property

@@ -197,6 +197,11 @@ MEANINGS = {
     "stage_stalled": "a stage of an answer is silent beyond its budget: look at the model, tool or "
     "voice behind it",
     "stopping": "the server got a signal, and refuses new calls",
+    "sip_caller_refused": "a caller over SIP has as many calls as `Sip(calls_per_number=)` allows, "
+    "and hears a busy line",
+    "sip_listening": "SIP calls are answered at this address",
+    "sip_refused": "the SIP stack did not do what a call asked of it, most often because the call "
+    "was over already",
     "stopping_by_force": "the server got a second signal, and ends all calls",
     "too_many_handovers": "agents hand the caller to and fro; the last handover is refused",
     "tool_abandoned": "a tool ignored its stop until its deadline, and is left alone",
