@@ -33,6 +33,7 @@ PURE_CORES = {
     "bridge/test_late_audio.py": "how long a loudspeaker gathers audio, to the millisecond",
     "bridge/test_loudspeakers.py": "what is heard to the sample, held, cut, late or dry",
     "bridge/takeover/memory_journals.py": "no test: two servers of one process share a store",
+    "bridge/takeover/test_redis_journals.py": "the same, over a Redis, and what it loses",
     "bridge/takeover/test_sqlite_journals.py": "who may take a call, and what waits of its records",
     "http_of_platforms.py": "no test: it sends requests as the fakes of platforms do",
     "bridge/wires/harness/test_codecs.py": "messages in, events out, by examples and mutations",

@@ -42,26 +42,29 @@ from ..server._signed_token import BadSecretError
 from ..validation.public_url import checked_public_url
 from ._command_runner import exit_code
 from ._serve_options import (
-    WorkersError,
     add_access,
     add_connections,
     add_limits,
     add_phone,
     add_wire_option,
     add_wires,
-    add_worker_options,
     load_wires,
-    report_to_parent,
-    run_as_worker,
-    serve_with_workers,
-    start_of_worker,
     tls_context,
 )
 from ._token_command import SECOND_SECRET_VARIABLE, SECRET_VARIABLE, add_token
+from ._worker_options import (
+    WorkersError,
+    add_worker_options,
+    report_to_parent,
+    run_as_worker,
+    serve_in_cluster,
+    serve_with_workers,
+    start_of_worker,
+)
 
 if TYPE_CHECKING:
     from .._app import App
-    from ..server.workers._worker import WorkerStart
+    from ._worker_options import WorkerStart
 
 DEFAULT_TARGET = "agent.py"
 """The app of ``serve``, ``talk`` and ``chat`` without a target, in the current folder."""
@@ -229,6 +232,7 @@ def _serve(options: argparse.Namespace) -> int:
         options,
         lambda server: _say(f"Answering calls on {server.url}"),
         worker=worker,
+        cluster=options.cluster,
         host=options.host,
         token=options.token,
         token_secret=os.environ.get(SECRET_VARIABLE) or None,
@@ -305,6 +309,7 @@ def _run(
     on_ready: Callable[[Server], None],
     *,
     worker: WorkerStart | None = None,
+    cluster: str | None = None,
     conversation: str | None = None,
     texts: bool = False,
     **served: Unpack[ServerOptions],
@@ -331,10 +336,12 @@ def _run(
     try:
         if not _set_number(app, options, served, worker):
             return 0
-        if worker is None:
-            run(app, on_ready=on_ready, **served)
-        else:
+        if worker is not None:
             run_as_worker(app, worker, served)
+        elif cluster is not None:
+            serve_in_cluster(app, cluster, on_ready, served)
+        else:
+            run(app, on_ready=on_ready, **served)
     except (
         UnguardedError, EmptyTokenError, ShortTokenError, BadSecretError, _UsageError,
     ) as error:  # fmt: skip

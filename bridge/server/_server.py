@@ -399,7 +399,10 @@ class Server(SuggestsNames):
         """Run a call whose worker is gone; see ``ResumePlace.adopt()``."""
         if self._journals is None or self._draining:
             return False
-        recorder = await self._journals.adopt(call_id, wire.name, fits)
+        try:
+            recorder = await self._journals.adopt(call_id, wire.name, fits)
+        except ConnectionError as error:  # its client may find out later
+            raise RequestRefusedError("server_full", str(error)) from error
         if recorder is None or recorder.saved is None:
             return False
         why_not: RefusalCode | None = "server_full"

@@ -50,6 +50,9 @@ class KeepsCalls(Protocol):
             call_id: The call, as the client names it.
             wire: The name of the client's wire.
             fits: Whether the client may have it.
+
+        Raises:
+            ConnectionError: That cannot be said now; the client may come back.
         """
         ...
 

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import trio
 
 
+@dataclass(frozen=True, slots=True)
+class ReadJournal:
+    """What the journal of a call said when it was read."""
+
+    fence: int
+    """Which owner it had then."""
+    records: Mapping[str, str] = field(repr=False)
+
+
 class CallJournal(Protocol):
-    """The records of one call, which one process at a time may write; the last value counts."""
+    """The records of one call, which one process at a time may write; the last value counts.
+
+    Attributes:
+        on_lost: Called when the store has lost what it had of the call; writes all records again,
+            and must neither wait nor raise.  ``None`` as long as nobody can.
+    """
+
+    on_lost: Callable[[], None] | None
 
     @property
     def fence(self) -> int:
@@ -17,7 +35,7 @@ class CallJournal(Protocol):
 
     @property
     def fenced(self) -> trio.Event:
-        """Set once another process has taken the call."""
+        """Set once this process may not write any more: another one has, or may take, the call."""
         ...
 
     def write(self, key: str, value: str) -> None:
@@ -26,8 +44,16 @@ class CallJournal(Protocol):
     def drop(self, key: str) -> None:
         """Remove a record soon."""
 
-    async def kept(self) -> None:
-        """Wait until everything put so far is kept."""
+    async def kept(self) -> bool:
+        """Wait until everything put so far is kept; but not for a store in trouble.
+
+        Returns:
+            Whether it is kept.
+        """
+        ...
+
+    async def give_away(self) -> None:
+        """Write nothing more than what waits, give the call up, and set ``fenced``."""
 
     async def close(self, *, forget: bool) -> None:
         """Write what is left and give the call up.
@@ -44,10 +70,18 @@ class JournalStore(Protocol):
         """Start the journal of a new call."""
         ...
 
-    async def read(self, call_id: str) -> dict[str, str] | None:
+    async def read(self, call_id: str) -> ReadJournal | None:
         """Return the records of a call, and leave it where it is; ``None`` if it is unknown."""
         ...
 
-    async def claim(self, call_id: str) -> tuple[CallJournal, dict[str, str]] | None:
-        """Take a call and its records; ``None`` if it is unknown, or its owner is alive."""
+    async def claim(self, call_id: str, fence: int) -> tuple[CallJournal, Mapping[str, str]] | None:
+        """Take a call and its records; an owner that is alive is asked to give it away, if it can.
+
+        Args:
+            call_id: The call.
+            fence: As it was read; whoever has taken the call since then keeps it.
+
+        Returns:
+            ``None`` if its owner keeps it, or it is over.
+        """
         ...

@@ -63,16 +63,16 @@ class CallRecorder:
         if saved is not None:
             self.resumed = Takeover(journal.fence, saved.lost_s, saved.unfinished_tools)
         self._call: Call | None = None
+        self._keeps_history = False
         self._answers = GrowingAnswers()
         self._unix_s = time.time() - trio.current_time()
         self._last: dict[str, str] = {}
         self._open: dict[int, bool] = {}
         self._at_s = 0.0
 
-    async def kept(self) -> None:
-        """Wait until all is kept, or ``KEPT_S`` have passed."""
-        with trio.move_on_after(KEPT_S):
-            await self.journal.kept()
+    async def kept(self) -> bool:
+        """Wait until all is kept, but not for a store in trouble; return whether it is."""
+        return await self.journal.kept()
 
     # --- of the server and the wire ---------------------------------------------------------------
 
@@ -117,6 +117,8 @@ class CallRecorder:
             with_history: Whether nobody else keeps what is said.
         """
         self._call = call
+        self._keeps_history = with_history
+        self.journal.on_lost = self.write_all
         history = call.last_history
         if self.saved is not None:
             history.tag_notes_by(self.saved.note_tag or history.note_tag)
@@ -135,6 +137,16 @@ class CallRecorder:
         history.on_change = changed
         call.observe_changes(self._changed)
         call.router.observe(AnswerEnded, self._answer_ended)
+
+    def write_all(self) -> None:
+        """Write all records anew, because the store has lost them."""
+        for key, value in self._last.items():
+            self._write(key, value)
+        call = self._call
+        if call is None or not self._keeps_history:
+            return
+        for index, entry in enumerate(call.last_history.entries):
+            self._write_whole(index, entry)
 
     def continue_call(self) -> None:
         """Go on where another process was, in a task of the call; a new call has begun already."""
@@ -166,15 +178,18 @@ class CallRecorder:
 
     def _record_entry(self, index: int, entry: Entry) -> None:
         self.note_state()
-        key = f"entry/{index}"
         addition = self._answers.addition(index, entry)
         if addition is not None:
             if self._answers.is_same(index, entry):
                 return
             count, record = addition
-            self._write(f"{key}+{count}", record)
+            self._write(f"entry/{index}+{count}", record)
             self._answers.added(index, entry, count)
             return
+        self._write_whole(index, entry)
+
+    def _write_whole(self, index: int, entry: Entry) -> None:
+        key = f"entry/{index}"
         try:
             with CONTAINED:
                 record = to_record(entry, self._unix_s)

@@ -7,16 +7,22 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from bargein.routes import BargeinError
 from bargein.routes.error_containment import CONTAINED
 from bargein.routes.logs import get_logger
 
 from ._call_recorder import KEPT_S, CallRecorder
 from ._call_records import SavedCall
+from ._journal_writer import JournalStoreError
 
 if TYPE_CHECKING:
     from ._call_journal import JournalStore
 
 log = get_logger()
+
+
+class CallUnreachableError(BargeinError, ConnectionError):
+    """Whether there is a call cannot be said now; its client may come back."""
 
 
 class RecordedCalls:
@@ -40,21 +46,30 @@ class RecordedCalls:
     async def adopt(
         self, call_id: str, wire: str, fits: Callable[[SavedCall], bool]
     ) -> CallRecorder | None:
-        """Take a call; ``None`` if it is unknown, or its server lives, or the client may not."""
+        """Take a call; ``None`` if it is unknown, or its server keeps it, or the client may not.
+
+        Raises:
+            CallUnreachableError: The store cannot say now; the client may come back.
+        """
         journal = None
         try:
             with CONTAINED:
                 # Read first: whoever knows only the id, which is no secret, takes nothing, not even
                 # for the moment in which the call's own client comes back.
                 read = await self._store.read(call_id)
-                known = None if read is None else SavedCall(read)
-                if known is None or known.wire != wire or not fits(known):
+                if read is None:
                     return None
-                taken = await self._store.claim(call_id)
+                known = SavedCall(read.records)
+                if known.wire != wire or not fits(known):
+                    return None
+                taken = await self._store.claim(call_id, read.fence)
                 if taken is None:
                     return None
                 journal, records = taken
                 return CallRecorder(journal, SavedCall(records))
+        except JournalStoreError as error:
+            log.warning("call_not_reached", error=str(error))
+            raise CallUnreachableError("the call cannot be reached now") from error
         except Exception as error:  # noqa: BLE001 - of the store, or of a journal of another version
             log.error("journal_unreadable", error=type(error).__name__, reason=str(error))
         if journal is not None:

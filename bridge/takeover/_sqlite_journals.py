@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from secrets import token_hex
@@ -23,28 +23,17 @@ from typing import final
 
 import trio
 
-from bargein.routes.logs import get_logger
 from bargein.routes.service_nursery import open_service_nursery
 
 from ..conversations._lock import ProcessLock
-
-BATCH_S = 0.02
-"""How many seconds records are collected before they are written, unless somebody waits for it."""
+from ._call_journal import ReadJournal
+from ._journal_writer import Batch, JournalStoreError, JournalWriter, Outcome, WaitingJournal
 
 LOCK_WAIT_S = 0.005
 """How many seconds a write may block the event loop for another worker: a quarter of a frame."""
 
 OPEN_WAIT_S = 2.0
 """How many seconds opening and taking a call may wait for others; they run in a thread."""
-
-RETRY_S = 0.02
-"""How many seconds after a write that failed the next one is tried."""
-
-MOST_WAITING_BYTES = 1_000_000
-"""How much of one call may wait to be written: minutes of talk."""
-
-MOST_WAITING_IN_ALL_BYTES = 64_000_000
-"""How much of all calls of a process may wait."""
 
 LOST_KEPT_S = 3600.0
 """After how many seconds the journal of a call that nobody took is deleted, when a worker starts.
@@ -59,75 +48,12 @@ CREATE TABLE IF NOT EXISTS records (
 ) WITHOUT ROWID;
 """
 _OWNED = "SELECT 1 FROM calls WHERE id = ? AND owner = ? AND fence = ?"
+_FENCE = "SELECT fence FROM calls WHERE id = ?"
+_FREE = "UPDATE calls SET owner = NULL WHERE id = ?"
 _RECORDS = "SELECT key, value FROM records WHERE call = ?"
 _PUT = "INSERT OR REPLACE INTO records VALUES (?, ?, ?)"
 _DROP = "DELETE FROM records WHERE call = ? AND key = ?"
 _FORGET = ("DELETE FROM records WHERE call = ?", "DELETE FROM calls WHERE id = ?")
-
-log = get_logger()
-
-
-@final
-class SqliteJournal:
-    """The journal of one call, for its owner; see ``CallJournal``.
-
-    Attributes:
-        fence: Grows with each process that takes the call.
-        fenced: Set once another process has taken the call.
-        waiting: The records to be written, by key; ``None`` drops one.
-        is_lost: Whether too much waited, so that nobody can go on with the call.
-    """
-
-    def __init__(self, store: SqliteJournals, call_id: str, fence: int) -> None:
-        """Own the call already."""
-        self.call_id = call_id
-        self.fence = fence
-        self.fenced = trio.Event()
-        self.waiting: dict[str, str | None] = {}
-        self.waiting_bytes = 0
-        self.is_lost = False
-        self._store = store
-
-    def write(self, key: str, value: str) -> None:
-        """Write a record soon; all records of one step are written together."""
-        self._note(key, value)
-
-    def drop(self, key: str) -> None:
-        """Remove a record soon."""
-        self._note(key, None)
-
-    def _note(self, key: str, value: str | None) -> None:
-        if self.fenced.is_set() or self.is_lost:
-            return
-        before = self.waiting.get(key)
-        grown = len(value or "") - len(before or "")
-        self.waiting[key] = value
-        self.waiting_bytes += grown
-        self._store.note_waiting(self, grown)
-
-    def forget_waiting(self) -> int:
-        """Let go what waits; return how many bytes that were."""
-        freed, self.waiting_bytes = self.waiting_bytes, 0
-        self.waiting.clear()
-        return freed
-
-    async def kept(self) -> None:
-        """Wait until everything put so far is kept, or nobody may write it any more."""
-        while self.waiting and not self.fenced.is_set():
-            await self._store.flushed()
-
-    async def close(self, *, forget: bool) -> None:
-        """Write what is left and give the call up; cancelling this leaves it to the next owner.
-
-        Args:
-            forget: Whether the call is over, so that nobody will take it.
-        """
-        try:
-            if not forget:
-                await self.kept()
-            await self._store.release(self, forget=forget or self.is_lost)
-        finally:
-            self._store.let_go(self)
 
 
 @final
@@ -140,13 +66,7 @@ class SqliteJournals:
         self._owner = f"{os.getpid()}-{token_hex(8)}"
         self._lock = ProcessLock(self._path, self._owner)
         self._connection = sqlite3.connect(":memory:")  # until prepare()
-        self._lost: list[str] = []
-        self._journals: dict[str, SqliteJournal] = {}
-        self._waiting_bytes = 0
-        self._woken = trio.Event()
-        self._hurried = trio.Event()
-        self._flushed = trio.Event()
-        self._is_in_trouble = False
+        self.writer = JournalWriter(self._write)
 
     def _connect(self, wait_s: float) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -158,16 +78,16 @@ class SqliteJournals:
 
     # --- of calls ---------------------------------------------------------------------------------
 
-    async def open(self, call_id: str) -> SqliteJournal:
+    async def open(self, call_id: str) -> WaitingJournal:
         """Start the journal of a new call.
 
         Raises:
             sqlite3.Error: The file cannot be written to.
         """
         fence = await trio.to_thread.run_sync(self._open, call_id)
-        return self._owned(call_id, fence)
+        return self.writer.own(call_id, fence)
 
-    async def read(self, call_id: str) -> dict[str, str] | None:
+    async def read(self, call_id: str) -> ReadJournal | None:
         """Return the records of a call, and leave it where it is; ``None`` if it is unknown.
 
         Raises:
@@ -175,21 +95,17 @@ class SqliteJournals:
         """
         return await trio.to_thread.run_sync(self._read, call_id)
 
-    async def claim(self, call_id: str) -> tuple[SqliteJournal, dict[str, str]] | None:
-        """Take a call and its records; ``None`` if it is unknown, or its owner is alive.
+    async def claim(self, call_id: str, fence: int) -> tuple[WaitingJournal, dict[str, str]] | None:
+        """Take a call and its records; ``None`` if it has been taken, or its owner is alive.
 
         Raises:
             sqlite3.Error: The file cannot be written to.
         """
-        taken = await trio.to_thread.run_sync(self._claim, call_id)
+        taken = await trio.to_thread.run_sync(self._claim, call_id, fence)
         if taken is None:
             return None
-        fence, records = taken
-        return self._owned(call_id, fence), records
-
-    def _owned(self, call_id: str, fence: int) -> SqliteJournal:
-        journal = self._journals[call_id] = SqliteJournal(self, call_id, fence)
-        return journal
+        new_fence, records = taken
+        return self.writer.own(call_id, new_fence), records
 
     def _open(self, call_id: str) -> int:
         with closing(self._connect(OPEN_WAIT_S)) as connection:
@@ -198,18 +114,21 @@ class SqliteJournals:
             )
         return 1
 
-    def _read(self, call_id: str) -> dict[str, str] | None:
+    def _read(self, call_id: str) -> ReadJournal | None:
         with closing(self._connect(OPEN_WAIT_S)) as connection:
-            return dict(connection.execute(_RECORDS, (call_id,)).fetchall()) or None
+            connection.execute("BEGIN")
+            row = connection.execute(_FENCE, (call_id,)).fetchone()
+            records = dict(connection.execute(_RECORDS, (call_id,)).fetchall())
+            return None if row is None else ReadJournal(row[0], records)
 
-    def _claim(self, call_id: str) -> tuple[int, dict[str, str]] | None:
+    def _claim(self, call_id: str, read: int) -> tuple[int, dict[str, str]] | None:
         with closing(self._connect(OPEN_WAIT_S)) as connection:
             # The lock of an owner is tried within the transaction: two that try it at once would
             # each take the other for the owner.
             connection.execute("BEGIN IMMEDIATE")
             found = connection.execute("SELECT owner, fence FROM calls WHERE id = ?", (call_id,))
             row = found.fetchone()
-            if row is None or self._is_alive(row[0]):
+            if row is None or row[1] != read or self._is_alive(row[0]):
                 connection.execute("ROLLBACK")
                 return None
             fence = row[1] + 1
@@ -254,109 +173,36 @@ class SqliteJournals:
         self._connection.close()
         self._lock.release()
 
-    async def write_batches(self) -> None:
-        """Write what waits, until cancelled."""
-        while True:
-            await self._woken.wait()
-            with trio.move_on_after(BATCH_S):
-                await self._hurried.wait()
-            while not self._flush():  # noqa: ASYNC110 - another attempt, not an event
-                await trio.sleep(RETRY_S)
-
-    def note_waiting(self, journal: SqliteJournal, grown: int) -> None:
-        """Count what waits, and let it be written; give a journal up that exceeds the bounds."""
-        self._waiting_bytes += grown
-        if (
-            journal.waiting_bytes > MOST_WAITING_BYTES
-            or self._waiting_bytes > MOST_WAITING_IN_ALL_BYTES
-        ):
-            log.error("journal_lost", call_id=journal.call_id, waiting=journal.waiting_bytes)
-            self._waiting_bytes -= journal.forget_waiting()
-            journal.is_lost = True
-            self._lost.append(journal.call_id)
-        self._woken.set()
-
-    async def flushed(self) -> None:
-        """Have what waits written now, and wait for it."""
-        self._hurried.set()
-        await self._flushed.wait()
-
-    async def release(self, journal: SqliteJournal, *, forget: bool) -> None:
-        """Give a call up, or forget it; try until it succeeds or is cancelled."""
-        while not self._released(journal, forget):  # noqa: ASYNC110 - another attempt
-            await trio.sleep(RETRY_S)
-
-    def let_go(self, journal: SqliteJournal) -> None:
-        """Write nothing more of a journal."""
-        self._waiting_bytes -= journal.forget_waiting()
-        if self._journals.get(journal.call_id) is journal:
-            del self._journals[journal.call_id]
-
-    def _released(self, journal: SqliteJournal, forget: bool) -> bool:
-        owned = (journal.call_id, self._owner, journal.fence)
+    async def _write(self, batches: Sequence[Batch]) -> list[Outcome]:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            if self._connection.execute(_OWNED, owned).fetchone() is None:
-                journal.fenced.set()
-            elif forget:
-                self._forget(journal.call_id)
-            else:
-                self._connection.execute(
-                    "UPDATE calls SET owner = NULL WHERE id = ?", (journal.call_id,)
-                )
+            outcomes = [self._written(batch) for batch in batches]
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
-            self._fail(error)
-            return False
-        return True
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            # Another worker writes; that takes milliseconds.
+            is_busy = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
+            raise JournalStoreError(str(error), is_brief=is_busy) from error
+        return outcomes
 
-    def _flush(self) -> bool:
-        """Write what waits; False if that has to be tried again."""
-        journals = [journal for journal in self._journals.values() if journal.waiting]
-        fenced: list[SqliteJournal] = []
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            for call_id in self._lost:
-                self._forget(call_id)
-            for journal in journals:
-                owned = (journal.call_id, self._owner, journal.fence)
-                if self._connection.execute(_OWNED, owned).fetchone() is None:
-                    fenced.append(journal)
-                    continue
-                for key, value in journal.waiting.items():
-                    if value is None:
-                        self._connection.execute(_DROP, (journal.call_id, key))
-                    else:
-                        self._connection.execute(_PUT, (journal.call_id, key, value))
-            self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._fail(error)
-            return False
-        self._lost.clear()
-        for journal in journals:
-            self._waiting_bytes -= journal.forget_waiting()
-        for journal in fenced:
-            journal.fenced.set()
-        if self._is_in_trouble:
-            self._is_in_trouble = False
-            log.info("journal_works_again")
-        self._woken, self._hurried = trio.Event(), trio.Event()
-        self._flushed.set()
-        self._flushed = trio.Event()
-        return True
+    def _written(self, batch: Batch) -> Outcome:
+        call_id = batch.journal.call_id
+        owned = (call_id, self._owner, batch.journal.fence)
+        if self._connection.execute(_OWNED, owned).fetchone() is None:
+            return "fenced"
+        if batch.ending == "forget":
+            self._forget(call_id)
+            return "kept"
+        self._connection.executemany(_DROP, [(call_id, key) for key in batch.drops])
+        self._connection.executemany(_PUT, [(call_id, *one) for one in batch.puts.items()])
+        if batch.ending == "free":
+            self._connection.execute(_FREE, (call_id,))
+        return "kept"
 
     def _forget(self, call_id: str) -> None:
         for statement in _FORGET:
             self._connection.execute(statement, (call_id,))
-
-    def _fail(self, error: sqlite3.Error) -> None:
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
-        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
-            return  # another worker writes; that takes milliseconds
-        if not self._is_in_trouble:
-            self._is_in_trouble = True
-            log.error("journal_trouble", error=str(error))
 
 
 @asynccontextmanager
@@ -375,7 +221,7 @@ async def open_sqlite_journals(file: Path) -> AsyncIterator[SqliteJournals]:
     try:
         await trio.to_thread.run_sync(store.prepare)
         async with open_service_nursery("the journals are closed") as nursery:
-            nursery.start_soon(store.write_batches, name="journals")
+            nursery.start_soon(store.writer.run, name="journals")
             yield store
     finally:
         store.close()

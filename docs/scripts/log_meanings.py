@@ -117,6 +117,13 @@ MEANINGS = {
     "job_ended": "work in the background is over",
     "answer_ends_its_workers": "two workers ended while they worked on this answer, so that no "
     "third one begins it; the call goes on",
+    "call_fenced": "another process has taken the call, which ends here",
+    "call_given_away": "the client came back to another server, which goes on with the call",
+    "call_not_reached": "a client came back, and the store of the journals does not answer: it is "
+    "told to come again",
+    "letter_dropped": "more letters of other servers arrived than can be answered",
+    "letter_not_answered": "a letter of another server could not be answered; a bug",
+    "letter_unreadable": "a letter of another server could not be read: look at its version",
     "call_taken": "a call of a worker that is gone goes on here",
     "call_taken_by_another": "another worker has the call; it ends here, and nothing is sent",
     "call_without_journal": "nothing is kept of a new call, so that it ends with its worker",
@@ -127,7 +134,7 @@ MEANINGS = {
     "worker",
     "journal_lost": "too much of a call waited for the disk; the call goes on, and ends with its "
     "worker",
-    "journal_trouble": "the file of the journals cannot be written; calls go on, and records wait",
+    "journal_trouble": "the journals cannot be written; calls go on, and records wait",
     "journal_works_again": "the records that waited are written",
     "journal_unreadable": "a client's call was not taken, because its journal cannot be read",
     "resumed_call_lacks_agents": "`answer` gave no place to agents that the call had before",

@@ -104,6 +104,7 @@ def run_workers(
     limits: Limits,
     token: str | None = None,
     max_memory_mb: float | None = None,
+    cluster: str | None = None,
     scheme: str = "http",
     on_ready: Callable[[str], None] = lambda url: None,
 ) -> None:
@@ -121,6 +122,7 @@ def run_workers(
         token: A token for callers that the workers ask for; ``None`` for no more than the
             arguments say.
         max_memory_mb: Above how many megabytes a worker takes no new calls.
+        cluster: The address of a Redis that keeps the calls; ``None`` keeps them on this machine.
         scheme: That of the address that is told.
         on_ready: Called with that address once the first worker accepts calls.
 
@@ -143,6 +145,7 @@ def run_workers(
             token=token,
             journals=str(Path(folder.name) / "journals.sqlite"),
             max_memory_mb=max_memory_mb,
+            cluster=cluster,
         )
         parent = Parent(
             arguments,

@@ -67,8 +67,10 @@ class WorkerStart(BaseModel):
     """Whether no worker was started before; it does what is to be done once."""
     token: str | None = Field(default=None, repr=False)
     """The token of a server that would let everybody in."""
-    journals: str | None = None
-    """The file of the journals of all workers; ``None`` for none."""
+    journals: str
+    """The file of the journals of all workers, which is not used with a cluster."""
+    cluster: str | None = Field(default=None, repr=False)
+    """The address of the Redis of a cluster; ``None`` for none."""
     max_memory_mb: float | None = None
     """Above how many megabytes it takes no new calls; ``None`` for no limit."""
 
@@ -119,7 +121,7 @@ async def _opened(app: App, start: WorkerStart, options: ServerOptions) -> Async
         nursery.start_soon(link.run)
         own = ServerOptions({**options, "listeners": listeners})
         async with (
-            _journals(start.journals) as journals,
+            _journals(start) as journals,
             open_server(app, **own, sharing=link, journals=journals) as server,
         ):
             link.offer(server, nursery)
@@ -128,10 +130,14 @@ async def _opened(app: App, start: WorkerStart, options: ServerOptions) -> Async
 
 
 @asynccontextmanager
-async def _journals(file: str | None) -> AsyncIterator[KeepsCalls | None]:
-    """Open what keeps the calls of all workers; ``None`` without a file that can be used."""
-    if file is None:
-        yield None
+async def _journals(start: WorkerStart) -> AsyncIterator[KeepsCalls | None]:
+    """Open what keeps the calls; ``None`` without a file that can be used."""
+    if start.cluster is not None:
+        from .._cluster import open_cluster
+
+        # Without Redis the first worker does not start; a later one must, for new calls.
+        async with open_cluster(start.cluster, must_answer=start.is_first) as keeps_all:
+            yield keeps_all
         return
     import sqlite3
 
@@ -140,7 +146,9 @@ async def _journals(file: str | None) -> AsyncIterator[KeepsCalls | None]:
     async with AsyncExitStack() as stack:
         keeps = None
         try:
-            keeps = RecordedCalls(await stack.enter_async_context(open_sqlite_journals(Path(file))))
+            keeps = RecordedCalls(
+                await stack.enter_async_context(open_sqlite_journals(Path(start.journals)))
+            )
         except (OSError, sqlite3.Error) as error:
             log.error("workers_without_journal", error=str(error))
         yield keeps

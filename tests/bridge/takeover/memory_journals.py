@@ -5,6 +5,7 @@ from __future__ import annotations
 import trio
 
 from bargein.bridge.takeover import RecordedCalls
+from bargein.bridge.takeover._call_journal import ReadJournal
 
 
 class MemoryJournal:
@@ -13,6 +14,7 @@ class MemoryJournal:
     def __init__(self, store, call_id, fence):
         self.store, self.call_id, self.fence = store, call_id, fence
         self.fenced = trio.Event()
+        self.on_lost = lambda: None
         self.records = store.records.setdefault(call_id, {})
 
     def write(self, key, value):
@@ -28,6 +30,12 @@ class MemoryJournal:
     async def kept(self):
         """Return: everything is kept at once."""
         await trio.lowlevel.checkpoint()
+        return True
+
+    async def give_away(self):
+        """Give the call to whoever comes next."""
+        await self.close(forget=False)
+        self.fenced.set()
 
     async def close(self, *, forget):
         """Give the call up."""
@@ -54,9 +62,12 @@ class MemoryJournals:
     async def read(self, call_id):
         """Return the records of a call."""
         await trio.lowlevel.checkpoint()
-        return dict(self.records[call_id]) if call_id in self.records else None
+        if call_id not in self.records:
+            return None
+        owner = self.owners.get(call_id)
+        return ReadJournal(0 if owner is None else owner.fence, dict(self.records[call_id]))
 
-    async def claim(self, call_id):
+    async def claim(self, call_id, fence):
         """Take a call and its records."""
         await trio.lowlevel.checkpoint()
         if call_id not in self.records:
@@ -78,3 +89,9 @@ class MemoryJournals:
 def recorded(journals):
     """What a server of these journals gets."""
     return RecordedCalls(journals)
+
+
+async def claimed(store, call_id):
+    """Take a call as it is now; ``None`` if that is not possible."""
+    read = await store.read(call_id)
+    return None if read is None else await store.claim(call_id, read.fence)

@@ -78,14 +78,14 @@ async def _count(port, number, said, silent_s):
             last_s, text = trio.current_time(), ""
             while "w39" not in text:
                 await trio.sleep(0.02)
-                now = _text(caller)
+                now = text_of(caller)
                 if now != text:
                     silent_s.append(trio.current_time() - last_s)
                     last_s, text = trio.current_time(), now
             said[number] = text
 
 
-def _text(caller):
+def text_of(caller):
     """What a client shows: a fresh transcript replaces what was there."""
     text = ""
     for received in caller.received:

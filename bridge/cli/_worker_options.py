@@ -1,0 +1,133 @@
+"""The options of ``bargein serve`` for several processes, and what they start."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from secrets import token_urlsafe
+from typing import TYPE_CHECKING
+
+from bargein.routes import BargeinError
+
+from ..commands._option_values import as_positive_float, as_positive_int
+from ..server import Limits
+
+if TYPE_CHECKING:
+    from .._app import App
+    from ..server import Server
+    from ..server._server_options import ServerOptions
+    from ..server.workers._worker import WorkerStart as WorkerStart
+
+CLUSTER_VARIABLE = "BARGEIN_CLUSTER"
+"""The address of the Redis of a cluster, which may have a password."""
+
+WORKER_VARIABLE = "BARGEIN_WORKER"
+"""Holds a ``WorkerStart``; the parent sets it for its workers."""
+
+
+class WorkersError(BargeinError):
+    """Workers are not possible here, or do not start."""
+
+
+def add_worker_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options for several processes."""
+    parser.add_argument(
+        "--workers",
+        type=as_positive_int,
+        metavar="N",
+        help="answer calls in N processes, which a parent starts, watches and restarts; SIGHUP "
+        "starts each anew, one by one (default: in this process)",
+    )
+    parser.add_argument(
+        "--max-memory",
+        type=as_positive_float,
+        metavar="MB",
+        help="with --workers: above how many megabytes a worker takes no new calls (no limit)",
+    )
+    parser.add_argument(
+        "--cluster",
+        default=os.environ.get(CLUSTER_VARIABLE) or None,
+        metavar="URL",
+        help="the address of a Redis, such as redis://redis.example.com, by which calls go on at "
+        "other servers that have the same; set it in the environment as "
+        f"{CLUSTER_VARIABLE} if it has a password (default: none)",
+    )
+
+
+def start_of_worker() -> WorkerStart | None:
+    """Return what the parent gave this process; ``None`` if it is no worker."""
+    told = os.environ.get(WORKER_VARIABLE)
+    if told is None:
+        return None
+    del os.environ[WORKER_VARIABLE]  # it has a token, which no program of a tool gets
+    from ..server.workers._worker import WorkerStart, join_parent
+
+    start = WorkerStart.model_validate_json(told)
+    join_parent(start)
+    return start
+
+
+def report_to_parent(worker: WorkerStart, problem: str, *, code: int = 1) -> int:
+    """Tell the parent why this worker cannot start, and return the exit code."""
+    from ..server.workers._worker import failed
+
+    failed(worker, problem)
+    return code
+
+
+def run_as_worker(app: App, worker: WorkerStart, options: ServerOptions) -> None:
+    """Serve an app as a worker; see ``run_worker()``."""
+    from ..server.workers._worker import run_worker
+
+    run_worker(app, worker, **options)
+
+
+def serve_in_cluster(
+    app: App, url: str, on_ready: Callable[[Server], None], options: ServerOptions
+) -> None:
+    """Serve an app in this process, with calls that go on at others; see ``run()``."""
+    from ..server._cluster import run_in_cluster
+
+    run_in_cluster(app, url, on_ready=on_ready, **options)
+
+
+def serve_with_workers(
+    options: argparse.Namespace,
+    arguments: Sequence[str],
+    limits: Limits,
+    on_ready: Callable[[str], None],
+) -> None:
+    """Be the parent of workers until a signal stops it.
+
+    Args:
+        options: Those of the command line.
+        arguments: The command line, which each worker runs too.
+        limits: The server's, for all workers together.
+        on_ready: Called with the server's address.
+
+    Raises:
+        OSError: The address cannot be listened on.
+        WorkersError: They do not start, or end again and again.
+    """
+    if sys.platform == "win32":
+        raise WorkersError("--workers needs sockets that processes can inherit: not on Windows")
+    from ..server.workers._parent import WorkersFailedError, run_workers
+
+    try:
+        run_workers(
+            arguments,
+            options.workers,
+            variable=WORKER_VARIABLE,
+            host=options.host or "127.0.0.1",
+            port=options.port,
+            limits=limits,
+            token=token_urlsafe(24),
+            max_memory_mb=options.max_memory,
+            cluster=options.cluster,
+            scheme="http" if options.cert is None else "https",
+            on_ready=on_ready,
+        )
+    except WorkersFailedError as error:
+        raise WorkersError(str(error)) from error

@@ -1,0 +1,307 @@
+"""Journals of the calls of several machines, which share a Redis.
+
+Rule 1. A process lives as long as it is heard: it beats twice a second, and listens to a channel,
+which its system closes when it ends.  Two seconds without a beat count as its end.
+Rule 2. A call is taken only when its client comes back; its owner, if it lives, gives it away.
+Rule 3. Whoever carries a line goes on, whatever becomes of Redis; whoever was taken for dead asks
+whether its calls are still its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from secrets import token_hex
+from typing import Any, final
+
+import trio
+
+from bargein.routes.logs import get_logger
+from bargein.routes.service_nursery import open_service_nursery
+
+from ._call_directory import AnswerLetter, ListedState
+from ._call_journal import ReadJournal
+from ._journal_writer import Batch, JournalStoreError, JournalWriter, Outcome, WaitingJournal
+from ._redis_connection import RedisCommand, RedisConnection
+from ._redis_letters import CHANNEL, NobodyListensError, RedisLetters
+from ._redis_scripts import TAKE, WRITE, digest
+
+BEAT_S = 0.5
+"""How often a process says that it lives, in seconds."""
+
+LEASE_S = 2.0
+"""How many seconds without that count as its end."""
+
+KEEP_S = 900.0
+"""For how many seconds Redis keeps a call after its last record, and that a call is over."""
+
+TAKE_S = LEASE_S + 2 * BEAT_S
+"""How many seconds the calls of a process that does not reply are waited for."""
+
+LOOK_S = 0.1
+"""How often it is looked then whether it lives, in seconds."""
+
+_CALL_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+"""What a call can be named; strangers' ids are parts of keys."""
+
+_ODD = "surrogatepass"
+"""Half a character, as some models send it, comes back as it was."""
+
+log = get_logger()
+
+
+@final
+class RedisJournals:
+    """The journals that the processes of a cluster share; see ``JournalStore``.
+
+    Attributes:
+        owner: The name of this process.
+        writer: Writes the journals of its calls.
+    """
+
+    def __init__(self, connection_to: Any) -> None:
+        """Use a Redis.
+
+        Args:
+            connection_to: Makes the connection, as ``RedisConnection`` does, from its keywords.
+        """
+        machine = re.sub(r"[^A-Za-z0-9_-]+", "-", socket.gethostname())[:48] or "machine"
+        self.owner = f"{machine}.{os.getpid()}.{token_hex(4)}"
+        self.writer = JournalWriter(self._write)
+        self.connection: RedisConnection = connection_to(
+            scripts=(WRITE, TAKE),
+            channel=CHANNEL + self.owner,
+            on_message=self._receive,
+        )
+        self._letters: RedisLetters = RedisLetters(self.owner, self.connection)
+        self._letters.answer("give", self._give)
+        self._shown: dict[str, bytes] = {}
+        self._changed: set[str] = set()
+
+    # --- of calls ---------------------------------------------------------------------------------
+
+    async def open(self, call_id: str) -> WaitingJournal:
+        """Start the journal of a new call.
+
+        Raises:
+            JournalStoreError: Redis is in trouble.
+        """
+        if self.writer.is_in_trouble:
+            raise JournalStoreError("it is in trouble")
+        (answer,) = await self.connection.ask(self._written_by(call_id, 0, 0, {}, (), "", False))
+        outcome, fence = _outcome(answer)
+        if outcome != "kept":
+            raise JournalStoreError("there is such a call already")
+        return self.writer.own(call_id, fence, 1)
+
+    async def read(self, call_id: str) -> ReadJournal | None:
+        """Return the records of a call, and leave it where it is; ``None`` if it is unknown.
+
+        Raises:
+            JournalStoreError: Redis does not answer.
+        """
+        if not _CALL_ID.fullmatch(call_id):
+            return None
+        answer, now = await self.connection.ask(("HGETALL", _key(call_id)), ("TIME",))
+        found = _strings(answer)
+        if "=fence" not in found or "=over" in found:
+            return None
+        return ReadJournal(int(found["=fence"]), _records(found, now))
+
+    async def claim(
+        self, call_id: str, fence: int
+    ) -> tuple[WaitingJournal, Mapping[str, str]] | None:
+        """Take a call and its records; an owner that is alive is asked to give it away.
+
+        Raises:
+            JournalStoreError: Redis does not answer.
+        """
+        until_s = trio.current_time() + TAKE_S
+        while True:
+            (found,) = await self.connection.ask(("HMGET", _key(call_id), "=owner", "=fence"))
+            owner, now_fence = (None if one is None else one.decode() for one in found)
+            if owner is None or now_fence != str(fence) or owner == self.owner:
+                return None
+            if not owner or await self._lets_go(owner, call_id, fence):
+                return await self._claim_from(call_id, owner, fence)
+            if trio.current_time() >= until_s:
+                raise JournalStoreError("the process that has the call does not give it away")
+            await trio.sleep(LOOK_S)
+
+    async def _lets_go(self, owner: str, call_id: str, fence: int) -> bool:
+        """Ask an owner to give a call away; return whether it is dead, or has done so."""
+        try:
+            if await self._letters.deliver(owner, call_id, "give", str(fence).encode()):
+                return True
+        except NobodyListensError:
+            return True
+        (beats,) = await self.connection.ask(("EXISTS", _beat(owner)))
+        return bool(beats == 0)
+
+    async def _claim_from(
+        self, call_id: str, owner: str, fence: int
+    ) -> tuple[WaitingJournal, Mapping[str, str]] | None:
+        command = (
+            "EVALSHA", digest(TAKE), 1, _key(call_id), self.owner, owner, fence, _ms(KEEP_S),
+        )  # fmt: skip
+        answer, now = await self.connection.ask(command, ("TIME",))
+        if isinstance(answer, Exception):
+            raise JournalStoreError(str(answer))
+        if not answer:
+            return None
+        found = _strings(answer)
+        batches = int(found.get("=batches", "0"))
+        journal = self.writer.own(call_id, int(found["=fence"]), batches)
+        return journal, _records(found, now)
+
+    def _receive(self, data: bytes) -> None:
+        self._letters.receive(data)
+
+    async def _give(self, call_id: str, letter: bytes) -> bytes | None:
+        """Give a call of this process to the one whose client has come back there."""
+        journal = self.writer.journal_of(call_id)
+        if journal is None or str(journal.fence).encode() != letter:
+            return None
+        log.info("call_given_away", call_id=call_id)
+        await journal.give_away()
+        return b"given"
+
+    # --- of all processes -------------------------------------------------------------------------
+
+    def show(self, call_id: str, *, state: ListedState, user: str) -> None:
+        """List a call of this process soon, or change what is listed."""
+
+    async def deliver(self, call_id: str, kind: str, letter: bytes) -> bytes | None:
+        """Send a letter to the owner of a call; see ``CallDirectory``."""
+        if not _CALL_ID.fullmatch(call_id):
+            return None
+        try:
+            (owner,) = await self.connection.ask(("HGET", _key(call_id), "=owner"))
+            if not owner:
+                return None
+            return await self._letters.deliver(owner.decode(), call_id, kind, letter)
+        except (JournalStoreError, NobodyListensError):
+            return None
+
+    def answer(self, kind: str, handler: AnswerLetter) -> None:
+        """Answer letters of a kind about the calls of this process from now on."""
+        self._letters.answer(kind, handler)
+
+    # --- its life ---------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Connect, beat, write and answer, until cancelled."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.connection.run)
+            nursery.start_soon(self._beat)
+            nursery.start_soon(self.writer.run)
+            nursery.start_soon(self._letters.run)
+
+    async def _beat(self) -> None:
+        while True:
+            try:
+                (was_alive,) = await self.connection.ask(
+                    ("PEXPIRE", _beat(self.owner), _ms(LEASE_S))
+                )
+                if was_alive == 0:
+                    # The first beat, or too late a one: others may have taken what was ours.
+                    self.writer.check_all()
+                    await self.connection.ask(("SET", _beat(self.owner), "", "PX", _ms(LEASE_S)))
+                self.writer.note_health()
+            except JournalStoreError as error:
+                self.writer.note_trouble(error)
+            await trio.sleep(BEAT_S)
+
+    def _written_by(
+        self,
+        call_id: str,
+        fence: int,
+        batches: int,
+        puts: Mapping[str, str],
+        drops: Sequence[str],
+        ending: str,
+        is_whole: bool,
+    ) -> RedisCommand:
+        records = [part.encode(errors=_ODD) for record in puts.items() for part in record]
+        return (
+            "EVALSHA", digest(WRITE), 1, _key(call_id), self.owner, fence, batches, _ms(KEEP_S),
+            int(is_whole), ending, len(puts), *records, *drops,
+        )  # fmt: skip
+
+    async def _write(self, batches: Sequence[Batch]) -> list[Outcome]:
+        commands = [
+            self._written_by(
+                one.journal.call_id,
+                one.journal.fence,
+                one.journal.batches,
+                one.puts,
+                one.drops,
+                one.ending,
+                one.is_whole,
+            )
+            for one in batches
+        ]
+        return [_outcome(answer)[0] for answer in await self.connection.ask(*commands)]
+
+
+@asynccontextmanager
+async def open_redis_journals(
+    url: str, *, must_answer: bool = True
+) -> AsyncIterator[RedisJournals]:
+    """Share the journals in a Redis; leaving the block leaves the calls that are open to others.
+
+    Args:
+        url: ``redis://``, or ``rediss://`` for TLS; see ``RedisConnection``.
+        must_answer: Whether it has to answer now, and be fit; else it is waited for.
+
+    Raises:
+        ClusterError: It cannot be used.
+    """
+    store = RedisJournals(lambda **keywords: RedisConnection(url, **keywords))
+    async with open_service_nursery("the journals are closed") as nursery:
+        nursery.start_soon(store.run, name="journals")
+        if must_answer:
+            await store.connection.check()
+        yield store
+
+
+def _key(call_id: str) -> str:
+    return f"bargein:{{{call_id}}}"
+
+
+def _beat(owner: str) -> str:
+    return f"bargein:alive:{owner}"
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def _outcome(answer: Any) -> tuple[Outcome, int]:
+    if isinstance(answer, Exception):
+        raise JournalStoreError(str(answer))
+    outcome, fence = answer
+    return outcome.decode(), int(fence)
+
+
+def _strings(answer: Any) -> dict[str, str]:
+    if isinstance(answer, Exception):
+        raise JournalStoreError(str(answer))
+    pairs = (
+        answer.items() if isinstance(answer, dict) else zip(answer[::2], answer[1::2], strict=True)
+    )
+    return {key.decode(): value.decode(errors=_ODD) for key, value in pairs}
+
+
+def _records(found: Mapping[str, str], now: Any) -> dict[str, str]:
+    """Return the records of a call, with the time of the last one by the clock of this machine."""
+    records = {key: value for key, value in found.items() if not key.startswith("=")}
+    if "=at" in found:
+        now_s = int(now[0]) + int(now[1]) / 1e6
+        ago_s = now_s - int(found["=at"]) / 1e6
+        records["at"] = f"{time.time() - ago_s:.3f}"
+    return records

@@ -1,0 +1,130 @@
+"""The journals of several machines: several stores over one Redis stand for their processes."""
+
+from __future__ import annotations
+
+import pytest
+import structlog
+import trio
+
+from bargein.bridge.takeover import ClusterError, open_redis_journals
+
+from .memory_journals import claimed
+from .redis_server import redis_server
+
+pytestmark = pytest.mark.proof
+
+
+@pytest.fixture
+def redis(tmp_path):
+    """A Redis of the test's own."""
+    with redis_server(tmp_path) as server:
+        yield server
+
+
+async def test_a_call_is_taken_with_its_records_once_its_owner_is_gone(redis):
+    """The owner leaves its calls to others; the fence grows."""
+    async with open_redis_journals(redis.url) as other:
+        async with open_redis_journals(redis.url) as owner:
+            journal = await owner.open("one")
+            journal.write("floor", "anna")
+            journal.write("state", "{}")
+            journal.drop("state")
+            assert await journal.kept()
+            fence = journal.fence
+        taken = await claimed(other, "one")
+        assert taken is not None
+        successor, records = taken
+        assert {key: value for key, value in records.items() if key != "at"} == {"floor": "anna"}
+        assert successor.fence > fence
+
+
+async def test_an_owner_that_lives_gives_a_call_away_and_writes_no_more(redis):
+    """Its last records are in what the other one gets."""
+    async with (
+        open_redis_journals(redis.url) as owner,
+        open_redis_journals(redis.url) as other,
+    ):
+        journal = await owner.open("one")
+        journal.write("floor", "anna")
+        taken = await claimed(other, "one")
+        assert taken is not None
+        assert taken[1]["floor"] == "anna"
+        assert journal.fenced.is_set()
+        journal.write("floor", "bert")
+        assert not await journal.kept()
+        read = await other.read("one")
+        assert read is not None
+        assert read.records["floor"] == "anna"
+
+
+async def test_of_many_who_take_a_call_at_once_one_gets_it(redis):
+    """Two processes ask fifty times each, of what they read before."""
+    async with (
+        open_redis_journals(redis.url) as one,
+        open_redis_journals(redis.url) as other,
+    ):
+        async with open_redis_journals(redis.url) as gone:
+            await (await gone.open("call")).kept()
+        read = await one.read("call")
+        assert read is not None
+        taken = []
+
+        async def take(store):
+            taken.append(await store.claim("call", read.fence))
+
+        async with trio.open_nursery() as nursery:
+            for store in (one, other) * 50:
+                nursery.start_soon(take, store)
+        assert sum(one_taken is not None for one_taken in taken) == 1
+
+
+async def test_a_call_that_is_over_or_unknown_cannot_be_taken(redis):
+    """Ids that nobody issued, and one that is forgotten, which nobody makes again."""
+    async with open_redis_journals(redis.url) as store:
+        journal = await store.open("over")
+        journal.write("floor", "anna")
+        await journal.close(forget=True)
+        for call_id in ("over", "", "no such", "a}b\nc", "{x}", "*", "x" * 10_000, "é"):
+            assert await store.read(call_id) is None
+
+
+async def test_a_store_that_lost_a_call_gets_all_of_it_again(redis):
+    """Redis is killed, and comes back with nothing."""
+    with structlog.testing.capture_logs() as lines:
+        async with (
+            open_redis_journals(redis.url) as store,
+            open_redis_journals(redis.url) as other,
+        ):
+            journal = await store.open("call")
+            journal.on_lost = lambda: journal.write("floor", "anna")
+            journal.write("floor", "anna")
+            assert await journal.kept()
+            redis.kill()
+            journal.write("state", "{}")
+            assert not await journal.kept()
+            redis.start()
+            with trio.fail_after(20):
+                while True:
+                    journal.write("floor", "anna")
+                    if await journal.kept():
+                        break
+                    await trio.sleep(0.05)
+            read = await other.read("call")
+    assert read is not None
+    assert read.records["floor"] == "anna"
+    assert read.fence == journal.fence
+    events = [line["event"] for line in lines]
+    assert "journal_trouble" in events
+    assert "journal_works_again" in events
+
+
+async def test_a_redis_that_forgets_is_refused(tmp_path):
+    """With allkeys-lru it would drop calls when it is full."""
+    with redis_server(tmp_path, "--maxmemory-policy", "allkeys-lru") as server:
+        with pytest.raises(ClusterError, match="maxmemory-policy is allkeys-lru"):
+            async with open_redis_journals(server.url):
+                pass
+        server.kill()
+        with pytest.raises(ClusterError, match="no Redis answers at"):
+            async with open_redis_journals(server.url):
+                pass
