@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, final
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Protocol, final
+
+import trio
 
 from bargein.bridge import CallActionError
 
@@ -89,3 +92,42 @@ def _without_retry(error: VendorError) -> VendorError:
         code=error.code,
         detail=error.detail,
     )
+
+
+class HangsUp(Protocol):
+    """What ends a call."""
+
+    async def hang_up(self, call: str) -> None:
+        """End a call; see ``Carrier.hang_up()``."""
+        ...
+
+
+async def join_in_turn(
+    carrier: HangsUp, call: str, other: str, move: Callable[[str], Awaitable[object]]
+) -> None:
+    """Connect two calls by moving both to a conference; see ``Carrier.join()``.
+
+    The second one goes first: if it is over, the first one has not been touched.
+
+    Args:
+        carrier: Ends the second call if the first one cannot be moved.
+        call: The first call.
+        other: The second call.
+        move: Moves a call; raises ``CallActionError``.
+
+    Raises:
+        CallActionError: One of the two is over, or the carrier refuses.
+    """
+    try:
+        await move(other)
+    except CallActionError as error:
+        if error.cause == "caller_left":
+            raise CallActionError("the colleague has hung up", cause="declined") from error
+        raise
+    try:
+        await move(call)
+    except BaseException:
+        with trio.move_on_after(REQUEST_S, shield=True):
+            with suppress(CallActionError):  # its conference stays empty, and ends
+                await carrier.hang_up(other)
+        raise

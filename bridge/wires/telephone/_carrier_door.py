@@ -21,8 +21,8 @@ from ...websocket import Data, HttpRequest
 from ...websocket._connection import POLICY_VIOLATION
 from .._wire import NewCall, RequestRefusedError, ResumePlace, WireConnection
 from ..text._text_session import MOST_FIRST, TextSession
-from . import _twiml
 from ._call_tokens import AnnouncedCall, AnnouncedCalls
+from ._cold_transfer import Outcome
 from .carrier_account import CarrierAccount
 from .signatures import header_of
 
@@ -104,6 +104,10 @@ class CarrierRules(Protocol):
 
     def after(self, request: HttpRequest) -> Response:
         """Return the answer to any other signed webhook, such as what comes after a socket."""
+        ...
+
+    def outcome(self, request: HttpRequest) -> Outcome:
+        """Return what a signed webhook tells of a caller who was put through."""
         ...
 
 
@@ -220,6 +224,7 @@ class CarrierDoor:
             if placed is None:  # its order was given up: nobody is there to talk
                 return self._rules.after(request)
             placed.report("answered")
+            placed.name(ringing.call)
             caller, called = placed.number, placed.sender
         base = self._base(request)
         after_url = base + self.webhooks[1]
@@ -239,10 +244,10 @@ class CarrierDoor:
         away = None if announced is None else announced.departure
         if announced is None or away is None:
             return None
-        fate = _twiml.fate_of(_twiml.form_fields(request))
-        if fate:
-            away.decide(fate)
-        if not away.may_come_back or "DialCallStatus" not in _twiml.form_fields(request):
+        told = self._rules.outcome(request)
+        if told.fate:
+            away.decide(told.fate)
+        if not away.may_come_back or not told.is_asked:
             return None
         back = self._calls.announce_return(announced, announced.hosted_as)
         return self._connect_to(back, self._base(request))

@@ -11,7 +11,7 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import final
+from typing import NamedTuple, final
 
 import trio
 
@@ -32,6 +32,16 @@ BACK_S = 10.0
 
 KNOWN_S = 0.2
 """How many seconds a tool has to return after a transfer, before the call ends."""
+
+
+class Outcome(NamedTuple):
+    """What a carrier's webhook tells of a caller who was put through."""
+
+    fate: str
+    """``answered``, ``left`` if the caller hung up, or a status of a placed call; empty for what is
+    not known yet."""
+    is_asked: bool
+    """Whether the carrier asks what the caller gets next."""
 
 
 @final

@@ -17,6 +17,7 @@ from ._line_sound import resampler_from
 from ._media_codec import MediaCodec
 from ._media_session import media_session
 from ._relay_codec import Opened
+from .carrier import ROOM
 from .carrier_account import CarrierAccount
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class MediaDoor(CarrierDoor):
             RequestRefusedError: The request is none of the carrier's.
         """
         answered = super().answer(request)
-        if request.route != self.webhooks[1] or "transfer" in request.query:
+        if request.route != self.webhooks[1] or {"transfer", ROOM} & request.query.keys():
             return answered
         # A stream hands nothing on, so the target was kept here.
         call = self._media_rules.ringing(request).call

@@ -11,7 +11,7 @@ from websockets.http11 import Response
 
 from ...validation.foreign_data import json_object
 from ...websocket import HttpRequest, http_response
-from ._cold_transfer import RING_S
+from ._cold_transfer import RING_S, Outcome
 from .signatures import form_of
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -91,8 +91,8 @@ def dial(target: str, after: str = "", ring_s: float = RING_S) -> Response:
 _FATES = {"busy": "busy", "no-answer": "no_answer", "failed": "failed", "canceled": "canceled"}
 
 
-def fate_of(fields: Mapping[str, str]) -> str:
-    """Return what became of a caller who was put through; empty if that is not known yet.
+def outcome(fields: Mapping[str, str]) -> Outcome:
+    """Return what became of a caller who was put through.
 
     Args:
         fields: Those of the webhook of ``dial()``: of the telephone that is called, or, with
@@ -100,15 +100,24 @@ def fate_of(fields: Mapping[str, str]) -> str:
     """
     dialled, status = fields.get("DialCallStatus"), fields.get("CallStatus", "")
     if dialled is None:
-        return "answered" if status == "in-progress" else ""
+        return Outcome("answered" if status == "in-progress" else "", is_asked=False)
     if dialled in ("completed", "answered"):
-        return "answered"
-    return "left" if status in ("completed", "canceled") else _FATES.get(dialled, "failed")
+        return Outcome("answered", is_asked=True)
+    left = status in ("completed", "canceled")
+    return Outcome("left" if left else _FATES.get(dialled, "failed"), is_asked=True)
 
 
 def goodbye(target: str, then: str = "") -> Response:
     """Return the answer that puts the caller through; empty for nobody, which ends the call."""
     return dial(target, then) if target else hang_up()
+
+
+def meet(room: str) -> Response:
+    """Return the answer by which two people meet; it ends when one of them leaves."""
+    return _answer(
+        '<Dial><Conference beep="false" startConferenceOnEnter="true" endConferenceOnExit="true">'
+        f"{escape(room)}</Conference></Dial>"
+    )
 
 
 def hang_up() -> Response:

@@ -10,6 +10,7 @@ Rules:
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, final
 
@@ -20,6 +21,7 @@ from bargein.routes.logs import get_logger
 from ..._line_abilities import CallActionError, Consult
 from ...events import EndCall, TransferStep
 from ._call_tokens import AnnouncedCall
+from .carrier import ROOM
 from .carrier_account import CarrierAccount
 from .placed_calls import PlacedCall
 
@@ -87,7 +89,8 @@ class WarmTransfer:
                 raise CallActionError("the colleague did not take the call", cause="declined")
             progressed("accepted")
             with trio.CancelScope(shield=True):  # each request of it has its limit
-                await account.carrier.join(caller.call, placed.call)
+                room_url = f"{caller.after_url}?{ROOM}={secrets.token_hex(16)}"
+                await account.carrier.join(caller.call, placed.call, room_url)
         except BaseException:
             with trio.move_on_after(HANG_UP_S, shield=True):
                 await self._let_go(account)

@@ -17,6 +17,9 @@ _E164 = re.compile(r"\+[1-9][0-9]{6,14}")
 """ITU-T E.164: at most 15 digits, of which the first are the country's; the shortest numbers that
 can be called from abroad have 7."""
 
+ROOM = "room"
+"""The parameter of a webhook by which a carrier asks for a conference, and which."""
+
 
 @runtime_checkable
 class Carrier(Protocol):
@@ -63,7 +66,7 @@ class Carrier(Protocol):
             CallActionError: The carrier refuses, or cannot be reached.
         """
 
-    async def join(self, call: str, other: str) -> None:
+    async def join(self, call: str, other: str, room_url: str) -> None:
         """Connect the people of two calls; no agent hears them any more.
 
         Both calls leave what they are doing.  If one of the two hangs up, the other call ends.
@@ -71,6 +74,8 @@ class Carrier(Protocol):
         Args:
             call: The carrier's id of the first call: that of the caller.
             other: That of the second one.
+            room_url: The webhook that answers with a conference of their own, for a carrier that
+                has to be told so.
 
         Raises:
             CallActionError: One of the two is over (``caller_left`` for the first), or the carrier

@@ -18,6 +18,7 @@ from websockets.http11 import Response
 
 from ...websocket import HttpRequest, http_response
 from .._signals import Signals
+from ._cold_transfer import Outcome
 from ._media_codec import JsonMediaCodec, JsonNames, LineFormat, MediaDialect
 from ._media_door import MediaDoor
 from ._twiml import RingingCall, form_fields
@@ -120,6 +121,10 @@ class ExotelRules:
     def after(self, request: HttpRequest) -> Response:
         """Return the answer of what the flow may ask afterwards."""
         return self.goodbye("")
+
+    def outcome(self, request: HttpRequest) -> Outcome:
+        """Return what a webhook tells of a caller who was put through: nothing."""
+        return Outcome("", is_asked=False)
 
     def goodbye(self, target: str, then: str = "") -> Response:
         """Return whom the flow's Connect applet dials."""

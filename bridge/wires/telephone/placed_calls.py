@@ -210,7 +210,8 @@ class PlacedCalls:
                 ring_s=ring_s,
                 options=options or {},
             )
-            placed.name(call)
+            if not placed.call:
+                placed.name(call)
         except BaseException:
             placed.report("canceled")
             raise

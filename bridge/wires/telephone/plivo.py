@@ -20,10 +20,14 @@ from websockets.http11 import Response
 
 from ...websocket import HttpRequest, http_response
 from .._signals import Signals
+from ._cold_transfer import RING_S, Outcome
 from ._media_codec import JsonMediaCodec, JsonNames, MediaDialect
 from ._media_door import MediaDoor
 from ._signed_requests import SignedRequests
 from ._twiml import RingingCall, form_fields
+from .carrier import ROOM
+from .carrier_account import CarrierAccount
+from .placed_calls import DialStatus
 from .signatures import form_of, header_of
 
 if TYPE_CHECKING:
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
 PLIVO_TOKEN_VARIABLE = "PLIVO_AUTH_TOKEN"  # the name of a variable, not a token
 VOICE_PATH = "/plivo/voice"
 ENDED_PATH = "/plivo/ended"
+STATUS_PATH = "/plivo/status"
 SOCKET_PATH = "/plivo/media/"
 
 CONTENT_TYPE = "audio/x-mulaw;rate=8000"
@@ -55,6 +60,17 @@ NAMES = JsonNames(
     keys="sendDTMF",
     greetings=(),
 )
+
+_STATUSES: Mapping[str, DialStatus] = {
+    "ringing": "ringing",
+    "in-progress": "answered",
+    "completed": "completed",
+    "busy": "busy",
+    "no-answer": "no_answer",
+    "timeout": "no_answer",
+    "failed": "failed",
+    "cancel": "canceled",
+}
 
 _SIGNATURE = "X-Plivo-Signature-V3"
 _NONCE = "X-Plivo-Signature-V3-Nonce"
@@ -89,8 +105,8 @@ class PlivoRules:
 
     carrier = "Plivo"
     signs_sockets = False
-    tells_outcome = False
     """They may be, but no page says how; their secret path and token say whose they are."""
+    tells_outcome = True
 
     def __init__(self, auth_token: str | None) -> None:
         """Keep the secret.
@@ -137,14 +153,36 @@ class PlivoRules:
 
     def after(self, request: HttpRequest) -> Response:
         """Return what comes after a socket, if nothing else does."""
-        return self.goodbye("")
+        room = request.query.get(ROOM)
+        return self.goodbye("") if room is None else _conference(room)
+
+    def outcome(self, request: HttpRequest) -> Outcome:
+        """Return what a webhook tells of a caller who was put through."""
+        fields = form_fields(request)
+        dialled = fields.get("DialStatus")
+        if dialled is None:
+            began = fields.get("DialAction") in ("answer", "connected")
+            return Outcome("answered" if began else "", is_asked=False)
+        if dialled in ("completed", "answer", "answered"):
+            return Outcome("answered", is_asked=True)
+        left = fields.get("CallStatus") in ("completed", "cancel")
+        return Outcome("left" if left else _STATUSES.get(dialled) or "failed", is_asked=True)
 
     def goodbye(self, target: str, then: str = "") -> Response:
         """Return what comes after a stream."""
         if not target:
             return _answer("<Hangup/>")
         kind = "User" if target.startswith("sip:") else "Number"
-        return _answer(f"<Dial><{kind}>{escape(target)}</{kind}></Dial>")
+        asks = (
+            f' action={quoteattr(then)} method="POST" timeout="{RING_S:.0f}"'
+            f' callbackUrl={quoteattr(then)} callbackMethod="POST"'
+        )
+        return _answer(f"<Dial{asks if then else ''}><{kind}>{escape(target)}</{kind}></Dial>")
+
+
+def status_of(request: HttpRequest) -> DialStatus | None:
+    """Return the status of a placed call that Plivo tells; ``None`` for one that means nothing."""
+    return _STATUSES.get(form_fields(request).get("CallStatus", ""))
 
 
 @final
@@ -165,6 +203,7 @@ class PlivoMedia(MediaDoor):
         auth_token: str | None = None,
         public_url: str | None = None,
         calls_per_number: int | None = 3,
+        account: CarrierAccount | None = None,
     ) -> None:
         """Keep the secret; nothing is asked of Plivo.
 
@@ -177,6 +216,7 @@ class PlivoMedia(MediaDoor):
                 ``https://voice.example.com``; ``None`` takes it from each request, whose signature
                 says that it is right.
             calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
+            account: What the account does with calls by REST; ``None`` for nothing.
 
         Raises:
             ValueError: `public_url` is no address of a server.
@@ -188,6 +228,7 @@ class PlivoMedia(MediaDoor):
             speech=speech,
             public_url=public_url,
             calls_per_number=calls_per_number,
+            account=account,
         )
 
 
@@ -197,6 +238,14 @@ def _stream(url: str, after: str, token: str) -> Response:
         f'<Stream bidirectional="true" keepCallAlive="true" contentType={quoteattr(CONTENT_TYPE)}'
         f" extraHeaders={quoteattr(f'token={token}')}>{escape(url)}</Stream>"
         f'<Redirect method="POST">{escape(after)}</Redirect>'
+    )
+
+
+def _conference(room: str) -> Response:
+    """Return the answer by which two people meet; it ends when one of them leaves."""
+    return _answer(
+        '<Conference startConferenceOnEnter="true" endConferenceOnExit="true">'
+        f"{escape(room)}</Conference>"
     )
 
 

@@ -25,9 +25,11 @@ from .._signals import Signals
 from .._wire import HostedCall, WireConnection
 from . import _twiml
 from ._carrier_door import CarrierDoor
+from ._cold_transfer import Outcome
 from ._relay_codec import Opened, RelayCodec, RelayDialect
 from ._relay_session import RelaySession
 from ._signed_requests import SignedRequests
+from .carrier import ROOM
 from .carrier_account import CarrierAccount
 from .signatures import header_of
 
@@ -147,7 +149,12 @@ class TelnyxRules:
 
     def after(self, request: HttpRequest) -> Response:
         """Return what comes after a socket."""
-        return _twiml.after(_twiml.form_fields(request))
+        room = request.query.get(ROOM)
+        return _twiml.after(_twiml.form_fields(request)) if room is None else _twiml.meet(room)
+
+    def outcome(self, request: HttpRequest) -> Outcome:
+        """Return what a webhook tells of a caller who was put through."""
+        return _twiml.outcome(_twiml.form_fields(request))
 
 
 @final

@@ -21,6 +21,7 @@ from ...validation.foreign_data import clean_text, json_object
 from ...websocket import Data, HttpRequest, http_response
 from .._signals import Signals
 from ..text._text_events import Ignored
+from ._cold_transfer import Outcome
 from ._media_codec import (
     CallerSound,
     Cleared,
@@ -193,6 +194,10 @@ class VonageRules:
     def after(self, request: HttpRequest) -> Response:
         """Return the answer to an event, of which nothing follows."""
         return http_response(HTTPStatus.OK, "application/json", b"[]")
+
+    def outcome(self, request: HttpRequest) -> Outcome:
+        """Return what a webhook tells of a caller who was put through: nothing."""
+        return Outcome("", is_asked=False)
 
     def goodbye(self, target: str, then: str = "") -> Response:
         """Return what comes after a stream."""

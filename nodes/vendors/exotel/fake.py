@@ -17,7 +17,8 @@ from bargein.bridge.wires.telephone import LineFormat
 from bargein.bridge.wires.telephone.exotel import LEAST_BYTES, USER
 
 from ..twilio.fake_media import Delay
-from ..twilio.fake_stream import FakeStreamCarrier, Read, StreamAnswer
+from ..twilio.fake_stream import FakeStreamCarrier, Read
+from ..twilio.fake_stream_legs import StreamAnswer
 
 __all__ = ["FakeExotel"]
 
@@ -139,7 +140,9 @@ class FakeExotel(FakeStreamCarrier):
 
     def read_answer(self, body: bytes) -> StreamAnswer | None:
         """Return what the answer to a webhook tells; ``None`` if that is no stream."""
-        url = json.loads(body).get("url", "")
+        url = json.loads(body).get("url")
+        if url is None:
+            return None
         query = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
         assert len(query) <= 4, query
         assert int(query.pop("sample-rate")) == self.rate_hz

@@ -20,12 +20,18 @@ from bargein.bridge.wires.telephone.plivo import signature_of
 from bargein.bridge.wires.telephone.signatures import FORM
 
 from ..twilio.fake_media import Delay
-from ..twilio.fake_stream import FakeStreamCarrier, Read, StreamAnswer
+from ..twilio.fake_stream import FakeStreamCarrier, Read
+from ..twilio.fake_stream_legs import Answer, DialAnswer, MeetAnswer, StreamAnswer
+from ..twilio.fake_twiml import FakePhone
 
 if TYPE_CHECKING:
     import httpx2
 
 __all__ = ["FakePlivo"]
+
+
+_DIALLED = {"yes": "completed", "busy": "busy", "no-answer": "no-answer", "failed": "failed"}
+"""What becomes of a person who was put through, in its words, by Twilio's."""
 
 
 class PlivoSpelling:
@@ -114,6 +120,7 @@ class FakePlivo(FakeStreamCarrier):
         numbers: Mapping[str, str] | None = None,
         returns_marks: bool = True,
         delay: Delay = lambda: 0.0,
+        phones: Mapping[str, FakePhone] | None = None,
     ) -> None:
         """Make an account without calls.
 
@@ -123,8 +130,9 @@ class FakePlivo(FakeStreamCarrier):
             numbers: Its numbers, each with the application that it belongs to.
             returns_marks: Whether it sends checkpoints back.
             delay: Returns how many seconds each message is on its way, either way.
+            phones: Other people's telephones by number; one that is not there is answered.
         """
-        super().__init__(returns_marks=returns_marks, delay=delay)
+        super().__init__(returns_marks=returns_marks, delay=delay, phones=phones)
         self.auth_id = auth_id
         self.auth_token = auth_token
         self.numbers = dict(numbers or {})
@@ -156,10 +164,34 @@ class FakePlivo(FakeStreamCarrier):
         """Return the method, the headers and the body of a signed request to a webhook."""
         return "POST", {"Content-Type": FORM, **self.sign(url, fields)}, urlencode(fields).encode()
 
-    def read_answer(self, body: bytes) -> StreamAnswer | None:
-        """Return what the answer to a webhook tells; ``None`` if that is no stream."""
+    def dialled(self, fate: str, *, is_over: bool) -> dict[str, str]:
+        """Return what is told of a person who was put through."""
+        if not is_over:
+            return {"CallStatus": "in-progress", "DialAction": "answer"}
+        return {"CallStatus": "in-progress", "DialStatus": _DIALLED[fate]}
+
+    def changed(self, status: str) -> dict[str, str]:
+        """Return what is told of a placed call: that it rings, and how it ends."""
+        if status in ("initiated", "in-progress"):
+            return {}
+        return {"CallStatus": {"canceled": "cancel"}.get(status, status), "Direction": "outbound"}
+
+    def read_answer(self, body: bytes) -> Answer | None:
+        """Return what the answer to a webhook tells; ``None`` for the end of the call."""
         answer = ElementTree.fromstring(body)
         stream, then = answer.find("Stream"), answer.find("Redirect")
+        verb, room = answer.find("Dial"), answer.find("Conference")
+        if room is not None:
+            assert room.get("endConferenceOnExit") == "true"
+            return MeetAnswer(room.text or "")
+        if verb is not None:
+            assert verb.get("method", "POST") == verb.get("callbackMethod", "POST") == "POST"
+            return DialAnswer(
+                verb[0].text or "",
+                float(verb.get("timeout", "120")),
+                verb.get("callbackUrl", ""),
+                verb.get("action", ""),
+            )
         if stream is None:
             return None
         assert stream.get("bidirectional") == stream.get("keepCallAlive") == "true"
@@ -174,6 +206,7 @@ class FakePlivo(FakeStreamCarrier):
         import httpx2
 
         def answer(request: httpx2.Request) -> httpx2.Response:
+            self.requests.append(f"{request.method} {request.url.path}")
             status, fields = self._rest(request)
             return httpx2.Response(status, json=fields)
 
@@ -192,9 +225,32 @@ class FakePlivo(FakeStreamCarrier):
                 return 202, {"message": "changed"}
             uri = f"{account}Application/{self.numbers[at]}/" if self.numbers[at] else None
             return 200, {"number": at, "application": uri}
+        if kind in ("Call", "Request"):
+            return self._call(request.method, kind, at, wanted)
         if kind == "Application":
             return self._application(request.method, at, wanted)
         return 404, {"error": "not found"}
+
+    def _call(
+        self, method: str, kind: str, at: str, wanted: Mapping[str, Any]
+    ) -> tuple[int, dict[str, Any]]:
+        """Place a call, end one, or let it go on elsewhere."""
+        if not at:
+            number = f"+{wanted['to']}"
+            if self.phones.get(number, FakePhone()).answers == 400:
+                return 400, {"error": "invalid to number"}
+            urls = (wanted["answer_url"], wanted["hangup_url"])
+            call = self.place(number, f"+{wanted['from']}", *urls, wanted["ring_timeout"])
+            return 201, {"message": "call fired", "request_uuid": call}
+        leg = self._calls.get(at)
+        if leg is None or leg.is_over or (kind == "Call") is not leg.is_talking:
+            return 404, {"error": "not found"}
+        if method == "DELETE":
+            leg.hang_up()
+            return 204, {}
+        assert wanted["legs"] == "aleg", wanted
+        self.in_background(leg.redirect_to, wanted["aleg_url"])
+        return 202, {"message": "call transferred"}
 
     def _application(
         self, method: str, at: str, wanted: Mapping[str, str]

@@ -20,7 +20,13 @@ from bargein.bridge.validation.arguments import check_has
 from bargein.bridge.validation.public_url import checked_public_url
 from bargein.bridge.wires import Wire
 from bargein.bridge.wires.telephone import PlivoMedia
-from bargein.bridge.wires.telephone.plivo import PLIVO_TOKEN_VARIABLE, VOICE_PATH
+from bargein.bridge.wires.telephone.carrier_account import CarrierAccount
+from bargein.bridge.wires.telephone.plivo import (
+    PLIVO_TOKEN_VARIABLE,
+    STATUS_PATH,
+    VOICE_PATH,
+    status_of,
+)
 from bargein.nodes.services._http_service import HttpService
 from bargein.nodes.services._phone_account import (
     basic,
@@ -32,7 +38,9 @@ from bargein.nodes.services._phone_account import (
     url_after,
     was_before,
 )
+from bargein.nodes.services._placing_calls import PlacesCalls
 
+from ._plivo_calls import PlivoCalls
 from .errors import PLIVO_ERRORS
 
 if TYPE_CHECKING:
@@ -44,7 +52,7 @@ PLIVO_ID_VARIABLE = "PLIVO_AUTH_ID"
 API = "https://api.plivo.com"
 
 
-class Plivo:
+class Plivo(PlacesCalls):
     """A Plivo account whose numbers your agent answers; for ``App(phone=)``.
 
     Sound travels: your app hears and speaks.
@@ -57,6 +65,7 @@ class Plivo:
         auth_id: str | None = None,
         auth_token: str | None = None,
         calls_per_number: int | None = 3,
+        calls_at_once: int | None = 10,
         api_url: str = API,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
@@ -68,6 +77,8 @@ class Plivo:
             auth_token: Its token, with which Plivo signs what it asks; ``None`` reads
                 PLIVO_AUTH_TOKEN.
             calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
+            calls_at_once: How many calls that your app places there may be at a time; ``None`` for
+                no limit.
             api_url: The address of Plivo's API.
             transport: Carries the requests instead of the network; ``None`` uses the network, with
                 the proxies that the environment names.
@@ -94,6 +105,14 @@ class Plivo:
         self._calls_per_number = calls_per_number
         self._api_url = api_url
         self._transport = transport
+        self._carrier_account = CarrierAccount(
+            PlivoCalls(self._service),
+            calls_at_once=calls_at_once,
+            voice_path=VOICE_PATH,
+            status_path=STATUS_PATH,
+            status_of=status_of,
+            waiting_music="",
+        )
 
     def wires(self, public_url: str | None) -> Sequence[Wire]:
         """Return the wires of this account, for a server's port.
@@ -105,11 +124,13 @@ class Plivo:
         Raises:
             ValueError: It is no address of a server.
         """
+        self._public_url = public_url
         media = PlivoMedia(
             speech=self.speech,
             auth_token=self._token,
             public_url=public_url,
             calls_per_number=self._calls_per_number,
+            account=self._carrier_account,
         )
         return (media,)
 

@@ -1,7 +1,8 @@
-"""Calls of Telnyx by REST: dialled and ended, by the TeXML application of the number that calls.
+"""Calls of Telnyx by REST, by the TeXML application of the number that calls.
 
-Sources: Telnyx' reference "Create a connection-scoped TeXML call" and "Update call" by the id of
-the call alone.  Its other way of updating a call, which takes TeXML, needs the id of the account.
+Sources: Telnyx' reference "Create a connection-scoped TeXML call", and "Update call" by the id of
+the call alone, which it calls deprecated: the other one needs the id of the account, which no key
+tells.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from urllib.parse import quote
 
 from bargein.bridge import CallActionError
 from bargein.nodes.services import VendorError
-from bargein.nodes.services._carrier_requests import CarrierRequests
+from bargein.nodes.services._carrier_requests import CarrierRequests, join_in_turn
 from bargein.nodes.services._http_service import HttpService
 from bargein.nodes.services._phone_account import json_fields
 
@@ -78,12 +79,12 @@ class TelnyxCalls:
             if error.cause != "caller_left":  # which is what was wanted
                 raise
 
-    async def join(self, call: str, other: str) -> None:
-        """Refuse: no call is joined by what is known of the account; see ``Carrier.join()``.
+    async def join(self, call: str, other: str, room_url: str) -> None:
+        """Connect two calls by a conference that a webhook answers with; see ``Carrier.join()``."""
 
-        Raises:
-            CallActionError: Always.
-        """
-        raise CallActionError(
-            "the caller's line cannot ask a colleague before a transfer", cause="unable"
-        )
+        async def move(one: str) -> None:
+            path = f"/texml/calls/{quote(one, safe='')}/update"
+            wanted = {"Url": room_url, "Method": "POST"}
+            await self._requests.send(path, "refused to change the call", json=wanted)
+
+        await join_in_turn(self, call, other, move)

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 from xml.etree import ElementTree
 
-import trio
-
 from bargein.bridge.websocket import Data
 from bargein.bridge.wires.telephone import LineFormat
 from bargein.bridge.wires.telephone.signatures import FORM
 
 from ..twilio.fake_media import Delay
-from ..twilio.fake_stream import FakeStreamCall, FakeStreamCarrier, Read, StreamAnswer
-from ..twilio.fake_twiml import Dial, FakePhone, ringing
+from ..twilio.fake_stream import FakeStreamCarrier, Read
+from ..twilio.fake_stream_legs import Answer, DialAnswer, StreamAnswer
+from ..twilio.fake_twiml import FakePhone
 from .fake import FakeTelnyx
 
 if TYPE_CHECKING:
@@ -135,8 +134,7 @@ class FakeTelnyxMedia(FakeStreamCarrier):
             delay: Returns how many seconds each message is on its way, either way.
             phones: Other people's telephones by number; one that is not there is answered.
         """
-        super().__init__(returns_marks=returns_marks, delay=delay)
-        self.phones = dict(phones or {})
+        super().__init__(returns_marks=returns_marks, delay=delay, phones=phones)
         self.account = FakeTelnyx()
         self.sound = sound or LineFormat()
 
@@ -161,30 +159,26 @@ class FakeTelnyxMedia(FakeStreamCarrier):
         head = {"Content-Type": FORM, **self.account.sign(url, fields)}
         return "POST", head, urlencode(fields).encode()
 
-    async def connect_transferred(
-        self, dial: Dial, line: FakeStreamCall, fields: Mapping[str, str], body: bytes
-    ) -> StreamAnswer | None:
-        """Put a caller through as an answer says; return the stream that they come back by."""
-        verb = ElementTree.fromstring(body).find("Dial")
-        if verb is None:
-            return None
-        noun = next(iter(verb))
-        number = noun.text or ""
-        phone = self.phones.get(number, FakePhone())
-        fate = await ringing(phone, float(verb.get("timeout", "30")))
-        told = {"CallStatus": "in-progress", "DialCallStatus": fate}
-        if fate == "yes":
-            told["DialCallStatus"] = "completed"
-            await self.post(dial, noun.get("statusCallback", ""), {"CallStatus": "in-progress"})
-            line.meet(number)
-            await trio.sleep(phone.talks_s)
-        then = (await self.post(dial, verb.get("action", ""), {**fields, **told}))[1]
-        return self.read_answer(then)
+    def dialled(self, fate: str, *, is_over: bool) -> dict[str, str]:
+        """Return what is told of a person who was put through."""
+        told = {"CallStatus": "in-progress", "SequenceNumber": str(next(self._ids))}
+        if is_over:
+            told["DialCallStatus"] = "completed" if fate == "yes" else fate
+        return told
 
-    def read_answer(self, body: bytes) -> StreamAnswer | None:
-        """Return what the answer to a webhook tells; ``None`` if that is no stream."""
+    def read_answer(self, body: bytes) -> Answer | None:
+        """Return what the answer to a webhook tells; ``None`` for the end of the call."""
         answer = ElementTree.fromstring(body)
         stream, then = answer.find("Connect/Stream"), answer.find("Redirect")
+        verb = answer.find("Dial")
+        if verb is not None:
+            noun = next(iter(verb))
+            return DialAnswer(
+                noun.text or "",
+                float(verb.get("timeout", "30")),
+                noun.get("statusCallback", ""),
+                verb.get("action", ""),
+            )
         if stream is None:
             return None
         assert stream.get("bidirectionalMode") == "rtp"

@@ -9,7 +9,7 @@ Source: Telnyx' reference of the API v2, phone numbers and TeXML applications.
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
@@ -20,7 +20,6 @@ from bargein.bridge.validation.public_url import checked_public_url
 from bargein.bridge.wires import Wire
 from bargein.bridge.wires.telephone import TelnyxMedia, TelnyxRelay
 from bargein.bridge.wires.telephone.carrier_account import CarrierAccount
-from bargein.bridge.wires.telephone.placed_calls import PlacedCall
 from bargein.bridge.wires.telephone.telnyx import (
     STATUS_PATH,
     TELNYX_PUBLIC_KEY_VARIABLE,
@@ -41,6 +40,7 @@ from bargein.nodes.services._phone_account import (
     url_after,
     was_before,
 )
+from bargein.nodes.services._placing_calls import PlacesCalls
 
 from ._telnyx_calls import TelnyxCalls
 from .errors import TELNYX_ERRORS, as_call_error
@@ -54,7 +54,7 @@ TELNYX_KEY_VARIABLE = "TELNYX_API_KEY"  # the name of a variable, not a key
 API = "https://api.telnyx.com"
 
 
-class Telnyx:
+class Telnyx(PlacesCalls):
     """A Telnyx account whose numbers your agent answers; for ``App(phone=)``.
 
     Without ``speech=`` Telnyx hears and speaks: text travels, by ConversationRelay, and your app
@@ -127,7 +127,6 @@ class Telnyx:
         self._calls_per_number = calls_per_number
         self._api_url = api_url
         self._transport = transport
-        self._public_url: str | None = None
         self._carrier_account = CarrierAccount(
             TelnyxCalls(self._service, self._connection_of),
             calls_at_once=calls_at_once,
@@ -166,47 +165,6 @@ class Telnyx:
             account=self._carrier_account,
         )
         return (relay,)
-
-    async def dial(
-        self,
-        number: str,
-        *,
-        sender: str,
-        answer: Callable[[Any], Awaitable[object]] | None = None,
-        ring_s: float = 30.0,
-        options: Mapping[str, str] | None = None,
-    ) -> PlacedCall:
-        """Call somebody, and let an agent talk to them; return once Telnyx has taken the order.
-
-        The app has to be served meanwhile, with ``public_url=``.  If this is cancelled, a call that
-        rings all the same is hung up when it is answered; nothing is ever dialled twice.
-
-        Args:
-            number: Who is called, as +15550001.
-            sender: The number that they see, as +15550100: one of the account that ``claim()``, or
-                ``--number``, has given a TeXML application.
-            answer: Answers this call instead of the app; ``None`` for the app.
-            ring_s: How long it rings, in seconds.
-            options: Further fields of Telnyx' request.
-
-        Raises:
-            CallActionError: A number is none, too many calls are being made, or Telnyx refuses;
-                ``cause`` and ``advice`` say what to do.
-            PhoneExtraError: httpx2 is not installed (extra ``phone``).
-            RuntimeError: No server with `public_url` has the account's wires.
-        """
-        if self._public_url is None:
-            raise RuntimeError(
-                "Telnyx().dial() needs a server that Telnyx reaches: serve the app with public_url="
-            )
-        return await self._carrier_account.dial(
-            number,
-            sender=sender,
-            base=checked_public_url(self._public_url),
-            answer=answer,
-            ring_s=ring_s,
-            options=options,
-        )
 
     async def _connection_of(self, number: str) -> str:
         """Return the id of the TeXML application of a number of ours.

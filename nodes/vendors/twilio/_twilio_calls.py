@@ -10,11 +10,9 @@ from typing import final
 from urllib.parse import quote
 from xml.sax.saxutils import quoteattr
 
-import trio
-
 from bargein.bridge import CallActionError
 from bargein.nodes.services import VendorError
-from bargein.nodes.services._carrier_requests import REQUEST_S, CarrierRequests
+from bargein.nodes.services._carrier_requests import CarrierRequests, join_in_turn
 from bargein.nodes.services._http_service import HttpService
 from bargein.nodes.services._phone_account import json_fields
 
@@ -78,31 +76,10 @@ class TwilioCalls:
             if error.cause != "caller_left":  # which is what was wanted
                 raise
 
-    async def join(self, call: str, other: str) -> None:
-        """Connect two calls by a conference; see ``Carrier.join()``.
-
-        The second one goes first: if it is over, the first one has not been touched.
-        """
-        room = f"bargein-{call}"
-        twiml = _CONFERENCE.format(quoteattr(room)[1:-1])
-        try:
-            await self._change(other, {"Twiml": twiml})
-        except CallActionError as error:
-            if error.cause == "caller_left":
-                raise CallActionError("the colleague has hung up", cause="declined") from error
-            raise
-        try:
-            await self._change(call, {"Twiml": twiml})
-        except BaseException:
-            with trio.move_on_after(REQUEST_S, shield=True):
-                await self._end_quietly(other)
-            raise
-
-    async def _end_quietly(self, call: str) -> None:
-        try:
-            await self.hang_up(call)
-        except CallActionError:
-            return  # the carrier ends it when its conference stays empty
+    async def join(self, call: str, other: str, room_url: str) -> None:
+        """Connect two calls by a conference; see ``Carrier.join()``."""
+        twiml = _CONFERENCE.format(quoteattr(f"bargein-{call}")[1:-1])
+        await join_in_turn(self, call, other, lambda one: self._change(one, {"Twiml": twiml}))
 
     async def _change(self, call: str, form: Mapping[str, str]) -> None:
         path = f"/Calls/{quote(call, safe='')}.json"

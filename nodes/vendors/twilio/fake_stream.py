@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast
 from urllib.parse import urlsplit
 
 import trio
 
 from bargein.bridge.audio.g711 import decode_a_law, decode_mu_law, encode_a_law, encode_mu_law
 from bargein.bridge.testing import SpelledSpeech
-from bargein.bridge.websocket import Data, WebSocket, open_websocket
+from bargein.bridge.websocket import Data, WebSocket
 from bargein.bridge.wires.telephone import LineFormat
 from bargein.routes.service_nursery import open_service_nursery
 
@@ -21,7 +20,8 @@ if TYPE_CHECKING:
     import httpx2
 
 from .fake_media import Delay, FakeMediaCall, FakePlayer
-from .fake_twiml import ASK_S, CarrierRefusedError, Dial
+from .fake_stream_legs import Answer, FakeStreamLeg, StreamAnswer
+from .fake_twiml import ASK_S, CarrierRefusedError, Dial, FakeConference, FakePhone
 
 __all__ = ["FakeStreamCall", "FakeStreamCarrier"]
 
@@ -194,38 +194,42 @@ class FakeStreamCall(FakeMediaCall):
             await self.send_raw(self.spelling.played(name))
 
 
-@dataclass(frozen=True, slots=True)
-class StreamAnswer:
-    """What the answer to a webhook tells a carrier."""
-
-    url: str
-    """The address of the socket."""
-    parameters: Mapping[str, str]
-    """What comes back in the first message."""
-    after: str = ""
-    """What is asked when the socket is closed; empty for nothing."""
-
-
 class FakeStreamCarrier:
     """A carrier whose calls are streams.
 
     Attributes:
         returns_marks: Whether it sends marks back.
         delay: Returns how many seconds each message is on its way, either way.
+        phones: Other people's telephones by number; one that is not there is answered.
+        legs: The calls that were placed by REST, in order.
+        requests: What was asked of its API, as a method and a path.
     """
 
     voice_url: str
 
-    def __init__(self, *, returns_marks: bool = True, delay: Delay = lambda: 0.0) -> None:
+    def __init__(
+        self,
+        *,
+        returns_marks: bool = True,
+        delay: Delay = lambda: 0.0,
+        phones: Mapping[str, FakePhone] | None = None,
+    ) -> None:
         """Make a carrier without calls.
 
         Args:
             returns_marks: Whether it sends marks back.
             delay: Returns how many seconds each message is on its way, either way.
+            phones: Other people's telephones by number; one that is not there is answered.
         """
         self.returns_marks = returns_marks
         self.delay = delay
+        self.phones = dict(phones or {})
+        self.legs: list[FakeStreamCall] = []
+        self.requests: list[str] = []
         self._ids = count(1)
+        self._calls: dict[str, FakeStreamLeg] = {}
+        self._conferences: dict[str, FakeConference] = {}
+        self._server: tuple[Dial, trio.Nursery] | None = None
 
     # What each carrier says of itself.
 
@@ -241,9 +245,17 @@ class FakeStreamCarrier:
         """Return the method, the headers and the body of a signed request to a webhook."""
         raise NotImplementedError
 
-    def read_answer(self, body: bytes) -> StreamAnswer | None:
-        """Return what the answer to a webhook tells; ``None`` if that is no stream."""
+    def read_answer(self, body: bytes) -> Answer | None:
+        """Return what the answer to a webhook tells; ``None`` for the end of the call."""
         raise NotImplementedError
+
+    def dialled(self, fate: str, *, is_over: bool) -> dict[str, str]:
+        """Return what is told of a person who was put through; see ``LegCarrier``."""
+        return {}
+
+    def changed(self, status: str) -> dict[str, str]:
+        """Return what is told of a placed call; see ``LegCarrier``."""
+        return {}
 
     # What they share.
 
@@ -294,39 +306,73 @@ class FakeStreamCarrier:
             CarrierRefusedError: The webhook does not answer with a stream.
             HandshakeRefusedError: The socket is refused.
         """
-        call = f"call-{next(self._ids)}"
-        fields = self.fields(call, caller, called)
-        status, body = await self.post(dial, voice_url or self.voice_url, fields)
-        answer = self.read_answer(body) if status == 200 else None
-        if answer is None:
+        leg = self._leg(dial, number=caller, caller=caller, called=called)
+        status, body = await self.post(dial, voice_url or self.voice_url, leg.fields)
+        if status != 200 or not isinstance(self.read_answer(body), StreamAnswer):
             raise CarrierRefusedError(status, body)
-        form = {"CallSid": call, "From": caller, "To": called}
+        async with self.serve(dial), open_service_nursery("the call is over") as nursery:
+            await nursery.start(leg.run, body)
+            try:
+                yield cast("FakeStreamCall", leg.line)
+            finally:
+                with trio.move_on_after(ASK_S, shield=True):
+                    if leg.line.close_code is not None:
+                        await leg.asked.wait()
+                    leg.hang_up()
+                    await leg.ended.wait()
+
+    @asynccontextmanager
+    async def serve(self, dial: Dial) -> AsyncIterator[None]:
+        """Place the calls that are asked for by REST, until the end of the block.
+
+        Args:
+            dial: Opens a stream to the server.
+        """
+        async with open_service_nursery("the carrier stops") as nursery:
+            outer, self._server = self._server, (dial, nursery)
+            try:
+                yield
+            finally:
+                self._server = outer
+
+    def place(
+        self, number: str, sender: str, answer_url: str, status_url: str, ring_s: float
+    ) -> str:
+        """Call somebody, as a request asks for, and return the id of the call."""
+        assert self._server is not None, "a call is placed outside of serve() and call()"
+        dial, nursery = self._server
+        leg = self._leg(dial, number=number, caller=sender, called=number, status_url=status_url)
+        self.legs.append(cast("FakeStreamCall", leg.line))
+        phone = self.phones.get(number, FakePhone())
+        nursery.start_soon(leg.ring, phone, answer_url, ring_s)
+        return leg.line.sid
+
+    def in_background(self, task: Callable[..., Awaitable[object]], *args: Any) -> None:
+        """Do something that a request asks for, once it is answered."""
+        assert self._server is not None, "a call is changed outside of serve() and call()"
+        self._server[1].start_soon(task, *args)
+
+    def conference(self, name: str) -> FakeConference:
+        """Return the conference of a name that is not over."""
+        found = self._conferences.get(name)
+        if found is None or found.is_over.is_set():
+            found = self._conferences[name] = FakeConference()
+        return found
+
+    def _leg(
+        self, dial: Dial, *, number: str, caller: str, called: str, status_url: str = ""
+    ) -> FakeStreamLeg:
+        call = f"call-{next(self._ids)}"
         line = FakeStreamCall(
             self.spelling(),
-            form,
-            number=caller,
+            {"CallSid": call, "From": caller, "To": called},
+            number=number,
             returns_marks=self.returns_marks,
             delay=self.delay,
         )
-        parts = urlsplit(answer.url)
-        path = parts.path + (f"?{parts.query}" if parts.query else "")
-        asked = trio.Event()
-        async with (
-            open_websocket(
-                f"ws://{parts.netloc}{path}", stream=await dial(), ping_s=None
-            ) as socket,
-            open_service_nursery("the call is over") as nursery,
-        ):
-            line.let_hang_up(lambda: nursery.cancel_scope.cancel(reason="hung up"))
-            await line.connect(socket, {}, answer.parameters)
-            nursery.start_soon(self._carry, dial, line, socket, fields, answer.after, asked)
-            try:
-                yield line
-            finally:
-                if line.close_code is not None:
-                    with trio.move_on_after(ASK_S, shield=True):
-                        await asked.wait()
-                nursery.cancel_scope.cancel(reason="the caller hangs up")
+        fields = self.fields(call, caller, called)
+        leg = self._calls[call] = FakeStreamLeg(self, dial, line, fields, status_url)
+        return leg
 
     def transport(self) -> httpx2.MockTransport | None:
         """Return its API; ``None`` if it has none."""
@@ -335,36 +381,3 @@ class FakeStreamCarrier:
     def ending(self) -> dict[str, str]:
         """Return what is told besides when a stream is over."""
         return {}
-
-    async def connect_transferred(
-        self, dial: Dial, line: FakeStreamCall, fields: Mapping[str, str], body: bytes
-    ) -> StreamAnswer | None:
-        """Put a caller through as an answer says; return the stream that they come back by."""
-        return None
-
-    async def _carry(
-        self,
-        dial: Dial,
-        line: FakeStreamCall,
-        socket: WebSocket,
-        fields: Mapping[str, str],
-        after: str,
-        asked: trio.Event,
-    ) -> None:
-        """Carry a call, over one stream after the other, and ask what comes behind each."""
-        await line.run(socket)
-        while after and line.close_code is not None:
-            body = (await self.post(dial, after, {**fields, **self.ending()}))[1]
-            line.next_is(body.decode())
-            asked.set()
-            back = await self.connect_transferred(dial, line, fields, body)
-            if back is None:
-                break
-            parts, after = urlsplit(back.url), back.after
-            async with open_websocket(
-                f"ws://{parts.netloc}{parts.path}", stream=await dial(), ping_s=None
-            ) as stream:
-                await line.connect(stream, {}, back.parameters)
-                await line.run(stream)
-        asked.set()
-        line.end()

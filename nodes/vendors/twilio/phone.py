@@ -6,8 +6,8 @@ Source: Twilio's pages on the resource IncomingPhoneNumbers, API 2010-04-01.
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 from bargein.bridge import SpeechStack
@@ -17,7 +17,6 @@ from bargein.bridge.validation.public_url import checked_public_url
 from bargein.bridge.wires import Wire
 from bargein.bridge.wires.telephone import TwilioMedia, TwilioRelay
 from bargein.bridge.wires.telephone.carrier_account import WAITING_MUSIC, CarrierAccount
-from bargein.bridge.wires.telephone.placed_calls import PlacedCall
 from bargein.bridge.wires.telephone.twilio import (
     AUTH_TOKEN_VARIABLE,
     STATUS_PATH,
@@ -37,6 +36,7 @@ from bargein.nodes.services._phone_account import (
     url_after,
     was_before,
 )
+from bargein.nodes.services._placing_calls import PlacesCalls
 
 from ._twilio_calls import TwilioCalls
 from .errors import TWILIO_ERRORS
@@ -50,7 +50,7 @@ ACCOUNT_VARIABLE = "TWILIO_ACCOUNT_SID"
 API = "https://api.twilio.com"
 
 
-class Twilio:
+class Twilio(PlacesCalls):
     """A Twilio account whose numbers your agent answers; for ``App(phone=)``.
 
     Without ``speech=`` Twilio hears and speaks: text travels, by ConversationRelay, and your app
@@ -125,7 +125,6 @@ class Twilio:
         self._calls_per_number = calls_per_number
         self._api_url = api_url
         self._transport = transport
-        self._public_url: str | None = None
         self._carrier_account = CarrierAccount(
             TwilioCalls(self._service),
             calls_at_once=calls_at_once,
@@ -165,46 +164,6 @@ class Twilio:
             account=self._carrier_account,
         )
         return (relay,)
-
-    async def dial(
-        self,
-        number: str,
-        *,
-        sender: str,
-        answer: Callable[[Any], Awaitable[object]] | None = None,
-        ring_s: float = 30.0,
-        options: Mapping[str, str] | None = None,
-    ) -> PlacedCall:
-        """Call somebody, and let an agent talk to them; return once Twilio has taken the order.
-
-        The app has to be served meanwhile, with ``public_url=``.  If this is cancelled, a call that
-        rings all the same is hung up when it is answered; nothing is ever dialled twice.
-
-        Args:
-            number: Who is called, as +15550001.
-            sender: The number that they see: one of the account, as +15550100.
-            answer: Answers this call instead of the app; ``None`` for the app.
-            ring_s: How long it rings, in seconds.
-            options: Further fields of Twilio's request, such as ``{"MachineDetection": "Enable"}``.
-
-        Raises:
-            CallActionError: A number is none, too many calls are being made, or Twilio refuses;
-                ``cause`` and ``advice`` say what to do.
-            PhoneExtraError: httpx2 is not installed (extra ``phone``).
-            RuntimeError: No server with `public_url` has the account's wires.
-        """
-        if self._public_url is None:
-            raise RuntimeError(
-                "Twilio().dial() needs a server that Twilio reaches: serve the app with public_url="
-            )
-        return await self._carrier_account.dial(
-            number,
-            sender=sender,
-            base=checked_public_url(self._public_url),
-            answer=answer,
-            ring_s=ring_s,
-            options=options,
-        )
 
     async def claim(self, number: str, public_url: str) -> str:
         """Let a number's calls come to a server, and return the voice URL that it had.

@@ -18,7 +18,8 @@ from bargein.bridge.websocket import Data
 from bargein.bridge.wires.telephone import LineFormat
 
 from ..twilio.fake_media import Delay
-from ..twilio.fake_stream import FakeStreamCarrier, Read, StreamAnswer
+from ..twilio.fake_stream import FakeStreamCarrier, Read
+from ..twilio.fake_stream_legs import Answer, DialAnswer, StreamAnswer
 
 if TYPE_CHECKING:
     import httpx2
@@ -149,13 +150,15 @@ class FakeVonage(FakeStreamCarrier):
         head = {"Authorization": f"Bearer {self.token(body)}", "Content-Type": "application/json"}
         return "POST", head, body
 
-    def read_answer(self, body: bytes) -> StreamAnswer | None:
-        """Return what the answer to a webhook tells; ``None`` if that is no stream."""
+    def read_answer(self, body: bytes) -> Answer | None:
+        """Return what the answer to a webhook tells; ``None`` for the end of the call."""
         actions = json.loads(body)
         if not actions:
             return None
-        connect, then = actions
-        (to,) = connect["endpoint"]
+        (to,) = actions[0]["endpoint"]
+        if to["type"] != "websocket":
+            return DialAnswer(to.get("uri") or f"+{to['number']}")
+        _, then = actions
         assert (to["type"], to["content-type"]) == ("websocket", "audio/l16;rate=16000")
         return StreamAnswer(to["uri"], to["headers"], then["eventUrl"][0])
 

@@ -11,10 +11,12 @@ from bargein.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bargein.fakes import FakePhone, FakeTelnyxMedia, FakeTwilio
+from bargein.fakes import FakePhone, FakePlivo, FakeTelnyxMedia, FakeTwilio
 from bargein.testing import open_phone
 
 ADA = "+15550199"
+
+FAKES = {"twilio-media": FakeTwilio, "telnyx-media": FakeTelnyxMedia, "plivo": FakePlivo}
 
 
 def passing_on(told, outcomes):
@@ -58,7 +60,7 @@ async def test_a_caller_who_reaches_nobody_comes_back(autojump_clock, answers, c
     assert phone.call.end_reason == "hangup"
 
 
-@pytest.mark.parametrize("wire", ["twilio-media", "telnyx-media"])
+@pytest.mark.parametrize("wire", FAKES)
 @pytest.mark.parametrize(
     ("answers", "cause"),
     [pytest.param("busy", "busy", marks=pytest.mark.proof), ("no-answer", "no_answer")],
@@ -67,7 +69,7 @@ async def test_a_caller_whose_sound_travels_comes_back(autojump_clock, wire, ans
     """Over a stream, too: the same call, its history, and what was said meanwhile."""
     told, outcomes = [], []
     phones = {ADA: FakePhone(answers)}
-    carrier = FakeTwilio(phones=phones) if wire[:6] == "twilio" else FakeTelnyxMedia(phones=phones)
+    carrier = FAKES[wire](phones=phones)
     async with open_phone(passing_on(told, outcomes), wire=wire, carrier=carrier) as phone:
         await trio.sleep(40.0)
         assert outcomes[0].cause == cause
@@ -82,7 +84,7 @@ async def test_a_caller_whose_sound_travels_comes_back(autojump_clock, wire, ans
     assert phone.call.end_reason == "hangup"
 
 
-@pytest.mark.parametrize("wire", ["twilio-media", "telnyx-media"])
+@pytest.mark.parametrize("wire", FAKES)
 async def test_a_caller_whose_sound_travels_is_gone(autojump_clock, wire):
     """The call ends as transferred once somebody has answered, and not before."""
     told, outcomes = [], []

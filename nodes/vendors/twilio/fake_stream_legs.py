@@ -1,0 +1,258 @@
+"""What fakes of carriers do with a call whose sound is streamed, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+from urllib.parse import urlsplit
+
+import trio
+
+from bargein.bridge.websocket import open_websocket
+
+from .fake_media import FakeMediaCall
+from .fake_twiml import ASK_S, Dial, FakeConference, FakePhone, ringing
+
+
+@dataclass(frozen=True, slots=True)
+class StreamAnswer:
+    """Connects the person with an agent."""
+
+    url: str
+    """The address of the socket."""
+    parameters: Mapping[str, str]
+    """What comes back in the first message."""
+    after: str = ""
+    """What is asked when the socket is closed; empty for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class DialAnswer:
+    """Puts the person through to somebody."""
+
+    number: str
+    ring_s: float = 30.0
+    tells: str = ""
+    """What is asked when somebody answers; empty for nothing."""
+    after: str = ""
+    """What is asked when that is over, or nobody answers; empty for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeetAnswer:
+    """Lets the person meet another in a conference."""
+
+    room: str
+
+
+Answer: TypeAlias = StreamAnswer | DialAnswer | MeetAnswer
+
+
+class LegCarrier(Protocol):
+    """The account whose calls these are."""
+
+    phones: dict[str, FakePhone]
+
+    async def post(self, dial: Dial, url: str, fields: Mapping[str, str]) -> tuple[int, bytes]:
+        """Ask a webhook, signed, and return the status and the body of its answer."""
+        ...
+
+    def read_answer(self, body: bytes) -> Answer | None:
+        """Return what the answer to a webhook tells; ``None`` for the end of the call."""
+        ...
+
+    def ending(self) -> dict[str, str]:
+        """Return what is told besides when a stream is over."""
+        ...
+
+    def dialled(self, fate: str, *, is_over: bool) -> dict[str, str]:
+        """Return what is told of a person who was put through.
+
+        Args:
+            fate: ``"yes"``, or Twilio's word for why nobody answered.
+            is_over: Whether what comes next is asked for.
+        """
+        ...
+
+    def changed(self, status: str) -> dict[str, str]:
+        """Return what is told of a placed call whose status changed, in Twilio's word."""
+        ...
+
+    def conference(self, name: str) -> FakeConference:
+        """Return the conference of a name that is not over."""
+        ...
+
+
+class FakeStreamLeg:
+    """One call at a carrier: a telephone, and what it is told to do."""
+
+    def __init__(
+        self,
+        carrier: LegCarrier,
+        dial: Dial,
+        line: FakeMediaCall,
+        fields: dict[str, str],
+        status_url: str = "",
+    ) -> None:
+        """Make a call that is not connected yet.
+
+        Args:
+            carrier: The account.
+            dial: Opens a stream to the server.
+            line: The telephone.
+            fields: What webhooks are told.
+            status_url: What is asked when the status of a placed call changes; empty for nothing.
+        """
+        self.line = line
+        self.fields = fields
+        self.ended = trio.Event()
+        self.asked = trio.Event()
+        self._carrier = carrier
+        self._dial = dial
+        self._status_url = status_url
+        self._status = ""
+        self._scope = trio.CancelScope()
+        self._step = trio.CancelScope()
+        self._given: bytes | None = None
+        self._is_connected: Callable[[], object] = lambda: None
+        line.let_hang_up(self.hang_up)
+
+    # --- what is done to it by REST -------------------------------------------------------------
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the call is over."""
+        return self.ended.is_set()
+
+    @property
+    def is_talking(self) -> bool:
+        """Whether somebody has answered it."""
+        return self._status in ("", "in-progress") and not self.is_over
+
+    def redirect(self, body: bytes) -> None:
+        """Obey another answer from now on."""
+        self._given = body
+        self._step.cancel(reason="the call is redirected")
+
+    async def redirect_to(self, url: str) -> None:
+        """Obey what a webhook answers from now on."""
+        self.redirect((await self._ask(url))[1])
+
+    def hang_up(self) -> None:
+        """End the call."""
+        self._scope.cancel(reason="the carrier ends the call")
+
+    # --- its life -------------------------------------------------------------------------------
+
+    async def run(
+        self, body: bytes, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Obey an answer until the call is over; started once the person hears somebody."""
+        self._is_connected = task_status.started
+        try:
+            with self._scope:
+                await self._follow(body)
+        finally:
+            self._end()
+
+    async def ring(self, phone: FakePhone, answer_url: str, ring_s: float) -> None:
+        """Call somebody; once they answer, do what the webhook says."""
+        fate = "canceled"
+        with self._scope:
+            await self.report("initiated")
+            await self.report("ringing")
+            fate = await ringing(phone, ring_s)
+            if fate == "yes":
+                fate = "completed"
+                await self.report("in-progress")
+                status, body = await self._ask(answer_url)
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self._be_there, phone)
+                    await self._follow(body if status == 200 else b"")
+                    nursery.cancel_scope.cancel(reason="the call is over")
+        self._end()
+        await self.report(fate)
+
+    async def _be_there(self, phone: FakePhone) -> None:
+        await phone.person(self.line)
+        await self.line.over()
+        await trio.sleep(phone.talks_s)
+        self.hang_up()
+
+    def _end(self) -> None:
+        self.asked.set()
+        self.ended.set()
+        self.line.end()
+
+    async def _follow(self, body: bytes) -> None:
+        answer = self._carrier.read_answer(body) if body else None
+        while answer is not None:
+            then = b""
+            with trio.CancelScope() as self._step:
+                then = await self._obey(answer)
+            if self._given is not None:
+                then, self._given = self._given, None
+            self.line.next_is(then.decode())
+            self.asked.set()
+            answer = self._carrier.read_answer(then) if then else None
+
+    async def _obey(self, answer: Answer) -> bytes:
+        match answer:
+            case StreamAnswer(url=url, parameters=parameters, after=after):
+                await self._talk(url, parameters)
+                return (await self._ask(after, **self._carrier.ending()))[1] if after else b""
+            case DialAnswer(after=after):
+                told = self._carrier.dialled(await self._call_out(answer), is_over=True)
+                return (await self._ask(after, **told))[1] if after else b""
+            case MeetAnswer(room=name):
+                await self._confer(name)
+        return b""
+
+    async def _talk(self, url: str, parameters: Mapping[str, str]) -> None:
+        parts = urlsplit(url)
+        path = parts.path + (f"?{parts.query}" if parts.query else "")
+        stream = await self._dial()
+        self.line.is_on(stream)
+        async with open_websocket(
+            f"ws://{parts.netloc}{path}", stream=stream, ping_s=None
+        ) as socket:
+            await self.line.connect(socket, {}, parameters)
+            self._is_connected()
+            self._is_connected = lambda: None
+            await self.line.run(socket)
+
+    async def _call_out(self, answer: DialAnswer) -> str:
+        phone = self._carrier.phones.get(answer.number, FakePhone())
+        fate = await ringing(phone, answer.ring_s)
+        if fate == "yes":
+            if answer.tells:
+                await self._ask(answer.tells, **self._carrier.dialled(fate, is_over=False))
+            self.line.meet(answer.number)
+            await trio.sleep(phone.talks_s)
+        return fate
+
+    async def _confer(self, name: str) -> None:
+        room = self._carrier.conference(name)
+        room.enter(self.line)
+        try:
+            await room.is_over.wait()
+        finally:
+            room.leave(self.line)
+            room.is_over.set()
+
+    async def report(self, status: str) -> None:
+        """Tell that the status of the placed call changed."""
+        self._status = status
+        told = self._carrier.changed(status) if self._status_url else {}
+        if told:
+            with trio.move_on_after(ASK_S, shield=True), suppress(trio.BrokenResourceError):
+                await self._carrier.post(self._dial, self._status_url, {**self.fields, **told})
+
+    async def tell(self, url: str, **told: str) -> None:
+        """Ask a webhook beside what the call does."""
+        await self._ask(url, **told)
+
+    async def _ask(self, url: str, **told: str) -> tuple[int, bytes]:
+        return await self._carrier.post(self._dial, url, {**self.fields, **told})

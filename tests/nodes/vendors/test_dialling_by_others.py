@@ -1,0 +1,114 @@
+"""Calls that an app places by the REST of carriers whose sound travels."""
+
+from contextlib import asynccontextmanager
+
+import pytest
+
+from bargein import App, CallActionError
+from bargein.fakes import FakePhone, FakePlivo, MemoryListener
+from bargein.phone import Plivo
+from bargein.server import open_server
+from bargein.testing import SpelledSpeech
+
+OURS, THEIRS = "+15550100", "+15550001"
+URL = "https://voice.example.com"
+
+
+async def remind(call):
+    """Says who is on the line, and which way the call went."""
+    call.say(f"Good evening, {call.caller}, this is {call.direction}.")
+
+
+def plivo(fake, **changed):
+    """Return an account of a fake Plivo."""
+    given = {"auth_id": fake.auth_id, "auth_token": fake.auth_token, **changed}
+    return Plivo(**given, speech=SpelledSpeech(), transport=fake.transport())
+
+
+CARRIERS = {"plivo": (FakePlivo, plivo, {"auth_id": "MA-other"}, "PLIVO_AUTH_ID")}
+
+each_carrier = pytest.mark.parametrize("name", CARRIERS)
+
+
+@asynccontextmanager
+async def serving(fake, phone):
+    """Serve an app whose carrier is the fake."""
+    door = MemoryListener()
+    served = {"listeners": [door], "public_url": URL, "token": "a token of nobody's"}
+    async with open_server(App(remind, phone=phone), **served), fake.serve(door.dial):
+        yield
+
+
+@each_carrier
+async def test_somebody_is_called_and_talks_to_the_agent(autojump_clock, name):
+    """Each status is told, and the agent knows that it has called."""
+    fake_of, account_of, _, _ = CARRIERS[name]
+    fake = fake_of()
+    phone = account_of(fake)
+    async with serving(fake, phone):
+        placed = await phone.dial(THEIRS, sender=OURS)
+        await placed.answered()
+        [line] = fake.legs
+        await line.quiet()
+        assert line.heard == f"Good evening, {THEIRS}, this is outbound."
+        line.hang_up()
+        statuses = [status async for status in placed]
+        assert statuses == ["dialled", "ringing", "answered", "completed"]
+
+
+@each_carrier
+@pytest.mark.parametrize(
+    ("answers", "cause"),
+    [("busy", "busy"), ("no-answer", "no_answer"), ("failed", "refused"), (400, "refused")],
+)
+async def test_nobody_is_reached(autojump_clock, name, answers, cause):
+    """A busy number, one that nobody answers, and one that is refused say so."""
+    fake_of, account_of, _, _ = CARRIERS[name]
+    fake = fake_of(phones={THEIRS: FakePhone(answers)})
+    phone = account_of(fake)
+    async with serving(fake, phone):
+        with pytest.raises(CallActionError) as failed:
+            await (await phone.dial(THEIRS, sender=OURS)).answered()
+    assert failed.value.cause == cause
+
+
+@each_carrier
+async def test_a_wrong_account_is_the_developers_to_mend(autojump_clock, name):
+    """The model hears that calls cannot be made, and the developer what to check."""
+    fake_of, account_of, wrong, check = CARRIERS[name]
+    fake = fake_of()
+    phone = account_of(fake, **wrong)
+    async with serving(fake, phone):
+        with pytest.raises(CallActionError) as failed:
+            await phone.dial(THEIRS, sender=OURS)
+    assert failed.value.cause == "unable"
+    assert check in failed.value.advice
+    assert check not in failed.value.reason
+
+
+@each_carrier
+async def test_a_call_that_nobody_waits_for_is_hung_up(autojump_clock, name):
+    """Its end by REST is told, whether it rings or somebody talks, and a second one is none."""
+    fake_of, account_of, _, _ = CARRIERS[name]
+    fake = fake_of(phones={THEIRS: FakePhone(rings_s=10.0)})
+    phone = account_of(fake)
+    async with serving(fake, phone):
+        ringing = await phone.dial(THEIRS, sender=OURS)
+        talking = await phone.dial("+15550002", sender=OURS)
+        await talking.answered()
+        [wire] = phone.wires(URL)
+        carrier = wire.account.carrier
+        for placed, last in ((ringing, "canceled"), (talking, "completed")):
+            await carrier.hang_up(placed.call)
+            await placed.over()
+            await carrier.hang_up(placed.call)
+            assert placed.status == last
+
+
+@each_carrier
+async def test_a_call_is_dialled_by_an_app_that_is_served(name):
+    """Without a server the carrier has nobody to ask."""
+    fake_of, account_of, _, _ = CARRIERS[name]
+    phone = account_of(fake_of())
+    with pytest.raises(RuntimeError, match=r"dial\(\) needs a server .* public_url="):
+        await phone.dial(THEIRS, sender=OURS)
