@@ -120,6 +120,7 @@ class MediaDoor(CarrierDoor):
             self._hand_on,
             self._speech,
             tells_outcome=self._media_rules.tells_outcome,
+            account=self.account,
         )
 
     def _hand_on(self, call: AnnouncedCall, target: str, then: str) -> None:

@@ -14,6 +14,7 @@ from ._call_tokens import AnnouncedCall
 from ._media_codec import MediaCodec, Preamble
 from ._media_transport import HandOn, MediaTransport
 from ._relay_codec import Opened
+from .carrier_account import CarrierAccount
 
 if TYPE_CHECKING:
     from ..._app import SpeechStack
@@ -29,6 +30,7 @@ def media_session(
     speech: SpeechStack | None = None,
     *,
     tells_outcome: bool = False,
+    account: CarrierAccount | None = None,
 ) -> TextSession:
     """Return the session of a call over a media stream; nothing happens before its ``run()``.
 
@@ -42,12 +44,15 @@ def media_session(
         hand_on: Called with the number that its caller is put through to.
         speech: The ears and the voice of the call; ``None`` for the app's.
         tells_outcome: Whether the carrier tells what becomes of a caller who is put through.
+        account: What the account does with calls by REST; ``None`` for nothing.
     """
     transports: list[MediaTransport] = []
 
     def new_transport(outbox: Outbox, hosted: HostedCall) -> MediaTransport:
         transports.append(
-            MediaTransport(codec, outbox, hosted, hand_on, tells_outcome=tells_outcome)
+            MediaTransport(
+                codec, outbox, hosted, hand_on, tells_outcome=tells_outcome, account=account
+            )
         )
         return transports[0]
 

@@ -11,7 +11,6 @@ from bargein.routes import Message
 from bargein.routes.error_containment import as_error
 from bargein.routes.logs import get_logger
 
-from ..._line_abilities import CallActionError
 from ...audio.playback import Fence
 from ...events import (
     AgentSpeechCut,
@@ -28,6 +27,7 @@ from .._wire import CallEnd, HostedCall
 from ..text._text_events import FarError, Ignored, PressedKey
 from ..text._text_transport import checked_number
 from ._call_tokens import AnnouncedCall
+from ._carrier_line import CarrierLine
 from ._cold_transfer import ColdTransfer
 from ._line_sound import ENCODERS, LineSound
 from ._media_codec import (
@@ -42,6 +42,7 @@ from ._media_codec import (
 from ._pieces import Pace, PieceCutter
 from ._played_marks import AwaitedMark, PlayedMarks, PlayedReport
 from ._relay_codec import Opened
+from .carrier_account import CarrierAccount
 
 if TYPE_CHECKING:
     from ...call._call import Call
@@ -81,6 +82,7 @@ class MediaTransport:
         hand_on: HandOn,
         *,
         tells_outcome: bool,
+        account: CarrierAccount | None = None,
     ) -> None:
         """Keep what messages need.
 
@@ -91,6 +93,7 @@ class MediaTransport:
             hosted: The call.
             hand_on: Called with the number that the caller is put through to.
             tells_outcome: Whether the carrier tells what becomes of that.
+            account: What the account does with calls by REST; ``None`` for nothing.
         """
         limits = hosted.limits
         self.barge_ins = 0
@@ -114,7 +117,7 @@ class MediaTransport:
         self._pace: Pace | None = None
         self._flushed: list[PlayedReport] = []
         self._silent = trio.Event()
-        self._announced: AnnouncedCall | None = None
+        self._rest = CarrierLine(account)
         self._hand_on = hand_on
         self._transfer = ColdTransfer(hosted, has_outcome=tells_outcome)
 
@@ -125,7 +128,7 @@ class MediaTransport:
 
     def is_of(self, announced: AnnouncedCall) -> None:
         """Record whose call it is."""
-        self._announced = announced
+        self._rest.is_of(announced)
 
     def attached(self, call: Call) -> None:
         """Prepare the sound of the call, whose first message has said how it is coded."""
@@ -282,7 +285,7 @@ class MediaTransport:
         """
         target = checked_number(target_phone_number)
         await self._quiet()
-        announced = self._announced
+        announced = self._rest.announced
         if announced is None:
             return
 
@@ -307,13 +310,14 @@ class MediaTransport:
         """Let the carrier press a key; return once it has been told to.
 
         Raises:
-            CallActionError: It presses none by its stream.
+            CallActionError: It presses none, neither by its stream nor by REST.
         """
         keys = self.codec.keys(button)
         if keys is None:
-            raise CallActionError("this telephone line cannot press keys")
-        self._outbox.enqueue(keys)
-        await trio.lowlevel.checkpoint()
+            await self._rest.press(button)
+        else:
+            self._outbox.enqueue(keys)
+            await trio.lowlevel.checkpoint()
 
     def opened(self, call: Call) -> None:
         """Do nothing: ``attached()`` has prepared the sound."""

@@ -83,6 +83,23 @@ class Carrier(Protocol):
         """
 
 
+@runtime_checkable
+class PressesKeys(Protocol):
+    """A carrier that presses keys in a call by REST, where its stream cannot."""
+
+    async def press(self, call: str, keys: str) -> None:
+        """Press keys; return once the carrier has the order.
+
+        Args:
+            call: The carrier's id of the call.
+            keys: The keys, in order.
+
+        Raises:
+            CallActionError: The carrier refuses, or cannot be reached.
+        """
+        ...
+
+
 def checked_number(number: str) -> str:
     """Return a telephone number, without the marks with which people write it.
 

@@ -21,7 +21,7 @@ from ...validation.foreign_data import clean_text, json_object
 from ...websocket import Data, HttpRequest, http_response
 from .._signals import Signals
 from ..text._text_events import Ignored
-from ._cold_transfer import Outcome
+from ._cold_transfer import RING_S, Outcome
 from ._media_codec import (
     CallerSound,
     Cleared,
@@ -37,6 +37,8 @@ from ._media_door import MediaDoor
 from ._relay_codec import MAX_PARAMETER_CHARS, Opened
 from ._signed_requests import SignedRequests
 from ._twiml import RingingCall
+from .carrier_account import CarrierAccount
+from .placed_calls import WORDS, DialStatus
 from .signatures import header_of
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ VONAGE_SIGNATURE_VARIABLE = "VONAGE_SIGNATURE_SECRET"  # the name of a variable,
 VOICE_PATH = "/vonage/voice"
 ENDED_PATH = "/vonage/ended"
 EVENTS_PATH = "/vonage/events"
+STATUS_PATH = "/vonage/status"
 SOCKET_PATH = "/vonage/media/"
 
 RATE_HZ = 16_000
@@ -60,6 +63,18 @@ DIALECT = MediaDialect(
 )
 """It keeps 3,072 frames, which is a minute, and loses what comes then; a call is never more than a
 second ahead."""
+
+_STATUSES: Mapping[str, DialStatus] = {
+    "ringing": "ringing",
+    "answered": "answered",
+    "completed": "completed",
+    "busy": "busy",
+    "timeout": "no_answer",
+    "unanswered": "no_answer",
+    "rejected": "failed",
+    "failed": "failed",
+    "cancelled": "canceled",
+}
 
 
 @final
@@ -144,7 +159,7 @@ class VonageRules:
 
     carrier = "Vonage"
     signs_sockets = False
-    tells_outcome = False
+    tells_outcome = True
 
     def __init__(self, secret: str | None) -> None:
         """Keep the secret.
@@ -196,8 +211,17 @@ class VonageRules:
         return http_response(HTTPStatus.OK, "application/json", b"[]")
 
     def outcome(self, request: HttpRequest) -> Outcome:
-        """Return what a webhook tells of a caller who was put through: nothing."""
-        return Outcome("", is_asked=False)
+        """Return what an event tells of a caller who was put through.
+
+        Those of a number that is not reached ask what the caller gets next.
+        """
+        status = _status(request)
+        if status in ("answered", "completed"):
+            return Outcome("answered", is_asked=False)
+        if status == "cancelled":
+            return Outcome("left", is_asked=False)
+        fate = _STATUSES.get(status, "")
+        return Outcome(fate if fate in WORDS else "", is_asked=fate in WORDS)
 
     def goodbye(self, target: str, then: str = "") -> Response:
         """Return what comes after a stream."""
@@ -206,7 +230,21 @@ class VonageRules:
         to = {"type": "sip", "uri": target} if target.startswith("sip:") else {
             "type": "phone", "number": target.lstrip("+")
         }  # fmt: skip
-        return _ncco([{"action": "connect", "endpoint": [to]}])
+        connect: dict[str, Any] = {"action": "connect", "endpoint": [to]}
+        if then:
+            connect |= {"timeout": round(RING_S), "eventType": "synchronous"}
+            connect |= {"eventUrl": [then], "eventMethod": "POST"}
+        return _ncco([connect])
+
+
+def status_of(request: HttpRequest) -> DialStatus | None:
+    """Return the status of a placed call that an event tells; ``None`` for none of ours."""
+    return _STATUSES.get(_status(request))
+
+
+def _status(request: HttpRequest) -> str:
+    status = _fields(request.body).get("status")
+    return status if isinstance(status, str) else ""
 
 
 @final
@@ -227,6 +265,7 @@ class VonageMedia(MediaDoor):
         signature_secret: str | None = None,
         public_url: str | None = None,
         calls_per_number: int | None = 3,
+        account: CarrierAccount | None = None,
     ) -> None:
         """Keep the secret; nothing is asked of Vonage.
 
@@ -238,6 +277,7 @@ class VonageMedia(MediaDoor):
             public_url: The address by which Vonage reaches this server, such as
                 ``https://voice.example.com``; ``None`` takes it from the ``Host`` of each request.
             calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
+            account: What the account does with calls by REST; ``None`` for nothing.
 
         Raises:
             ValueError: `public_url` is no address of a server.
@@ -249,6 +289,7 @@ class VonageMedia(MediaDoor):
             speech=speech,
             public_url=public_url,
             calls_per_number=calls_per_number,
+            account=account,
         )
 
 

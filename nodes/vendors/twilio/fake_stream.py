@@ -159,6 +159,10 @@ class FakeStreamCall(FakeMediaCall):
         """Press a key."""
         await self.send_raw(self.spelling.key(key))
 
+    def press_for_agent(self, keys: str) -> None:
+        """Record keys that the carrier presses for the agent."""
+        self.digits += keys
+
     async def _listen(self) -> None:
         begins_s, number = trio.current_time(), 0
         while True:

@@ -12,22 +12,41 @@ import hmac
 import json
 import time
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from bargein.bridge.websocket import Data
 from bargein.bridge.wires.telephone import LineFormat
 
 from ..twilio.fake_media import Delay
-from ..twilio.fake_stream import FakeStreamCarrier, Read
-from ..twilio.fake_stream_legs import Answer, DialAnswer, StreamAnswer
+from ..twilio.fake_stream import FakeStreamCall, FakeStreamCarrier, Read
+from ..twilio.fake_stream_legs import Answer, DialAnswer, MeetAnswer, StreamAnswer
+from ..twilio.fake_twiml import FakePhone
 
 if TYPE_CHECKING:
     import httpx2
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 __all__ = ["FakeVonage"]
 
 MOST_FRAMES = 3_072
 """How many frames it keeps; what comes then is lost."""
+
+_STATUSES = {
+    "initiated": "started",
+    "in-progress": "answered",
+    "no-answer": "unanswered",
+    "canceled": "cancelled",
+}
+"""Its words for a call's statuses, by Twilio's; the others are the same."""
+
+
+@cache
+def _application_key() -> RSAPrivateKey:
+    """Return the key of all applications: to make one takes long."""
+    from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+
+    return generate_private_key(65_537, 2_048)
 
 
 class VonageSpelling:
@@ -81,6 +100,7 @@ class FakeVonage(FakeStreamCarrier):
         api_key: The account, for ``Vonage(api_key=)``.
         api_secret: Its secret.
         signature_secret: The secret with which it signs.
+        application_id: Its application that calls, for ``Vonage(application_id=)``.
         applications: Its applications, by their ids.
         numbers: The application that each of its numbers is linked to.
     """
@@ -97,6 +117,7 @@ class FakeVonage(FakeStreamCarrier):
         applications: Mapping[str, dict[str, Any]] | None = None,
         returns_marks: bool = True,
         delay: Delay = lambda: 0.0,
+        phones: Mapping[str, FakePhone] | None = None,
     ) -> None:
         """Make an account without calls.
 
@@ -108,13 +129,30 @@ class FakeVonage(FakeStreamCarrier):
             applications: Its applications by their ids, as its API returns them.
             returns_marks: Whether it notifies.
             delay: Returns how many seconds each message is on its way, either way.
+            phones: Other people's telephones by number; one that is not there is answered.
         """
-        super().__init__(returns_marks=returns_marks, delay=delay)
+        super().__init__(returns_marks=returns_marks, delay=delay, phones=phones)
         self.api_key = api_key
         self.api_secret = api_secret
         self.signature_secret = signature_secret
         self.numbers = dict(numbers or {})
         self.applications = dict(applications or {})
+        self.application_id = "78d335fa-323d-0114-9c3d-d6f0d48968cf"
+
+    @property
+    def private_key(self) -> str:
+        """The private key of its application, for ``Vonage(private_key=)``."""
+        from cryptography.hazmat.primitives import serialization
+
+        return (
+            _application_key()
+            .private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            )
+            .decode()
+        )
 
     def token(self, body: bytes, **changed: Any) -> str:
         """Return the token of a request.
@@ -150,14 +188,30 @@ class FakeVonage(FakeStreamCarrier):
         head = {"Authorization": f"Bearer {self.token(body)}", "Content-Type": "application/json"}
         return "POST", head, body
 
+    def dialled(self, fate: str, *, is_over: bool) -> dict[str, str]:
+        """Return what is told of a person who was put through."""
+        if fate == "yes":
+            return {"status": "completed" if is_over else "answered"}
+        return {"status": _STATUSES.get(fate, fate)}
+
+    def changed(self, status: str) -> dict[str, str]:
+        """Return what is told of a placed call."""
+        return {"status": _STATUSES.get(status, status), "direction": "outbound"}
+
     def read_answer(self, body: bytes) -> Answer | None:
         """Return what the answer to a webhook tells; ``None`` for the end of the call."""
         actions = json.loads(body)
         if not actions:
             return None
-        (to,) = actions[0]["endpoint"]
+        first = actions[0]
+        if first["action"] == "conversation":
+            return MeetAnswer(first["name"])
+        (to,) = first["endpoint"]
         if to["type"] != "websocket":
-            return DialAnswer(to.get("uri") or f"+{to['number']}")
+            assert first.get("eventType", "synchronous") == "synchronous", first
+            after = first.get("eventUrl", [""])[0]
+            number = to.get("uri") or f"+{to['number']}"
+            return DialAnswer(number, first.get("timeout", 60), after, after)
         _, then = actions
         assert (to["type"], to["content-type"]) == ("websocket", "audio/l16;rate=16000")
         return StreamAnswer(to["uri"], to["headers"], then["eventUrl"][0])
@@ -167,7 +221,9 @@ class FakeVonage(FakeStreamCarrier):
         import httpx2
 
         def answer(request: httpx2.Request) -> httpx2.Response:
-            status, fields = self._rest(request)
+            self.requests.append(f"{request.method} {request.url.path}")
+            is_call = request.url.path.startswith("/v1/calls")
+            status, fields = self._call(request) if is_call else self._rest(request)
             return httpx2.Response(status, json=fields)
 
         return httpx2.MockTransport(answer)
@@ -190,6 +246,64 @@ class FakeVonage(FakeStreamCarrier):
         if request.method == "PUT":
             self.applications[at] = {"id": at, **json.loads(request.content)}
         return 200, self.applications[at]
+
+    def _call(self, request: httpx2.Request) -> tuple[int, dict[str, Any]]:
+        """Place a call, or change one."""
+        if not self._is_application(request.headers.get("Authorization", "")):
+            return 401, {"type": "UNAUTHORIZED", "error_title": "Unauthorized"}
+        wanted = json.loads(request.content)
+        at, _, under = request.url.path.removeprefix("/v1/calls").strip("/").partition("/")
+        if request.method == "POST":
+            number = f"+{wanted['to'][0]['number']}"
+            if self.phones.get(number, FakePhone()).answers == 400:
+                return 400, {"type": "BAD_REQUEST", "error_title": "Bad Request"}
+            assert wanted["answer_method"] == wanted["event_method"] == "POST", wanted
+            call = self.place(
+                number,
+                f"+{wanted['from']['number']}",
+                wanted["answer_url"][0],
+                wanted["event_url"][0],
+                wanted["ringing_timer"],
+            )
+            return 201, {"uuid": call, "status": "started", "direction": "outbound"}
+        leg = self._calls.get(at)
+        if leg is None or leg.is_over:
+            return 404, {"type": "NOT_FOUND", "error_title": "Not Found"}
+        if under == "dtmf":
+            line = leg.line
+            assert isinstance(line, FakeStreamCall)
+            line.press_for_agent(wanted["digits"])
+        elif wanted["action"] == "hangup":
+            leg.hang_up()
+        else:
+            assert wanted["destination"]["type"] == "ncco", wanted
+            leg.redirect(json.dumps(wanted["destination"]["ncco"]).encode())
+        return 200, {}
+
+    def _is_application(self, authorization: str) -> bool:
+        """Whether a request has a token of the application."""
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+        from cryptography.hazmat.primitives.hashes import SHA256
+
+        signed, _, signature = authorization.removeprefix("Bearer ").rpartition(".")
+        given = base64.urlsafe_b64decode(signature + "=" * (-len(signature) % 4))
+        public = _application_key().public_key()
+        try:
+            public.verify(given, signed.encode(), PKCS1v15(), SHA256())
+        except InvalidSignature:
+            return False
+        head, claims = (
+            json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+            for part in signed.split(".")
+        )
+        lasts_s = claims["exp"] - claims["iat"]
+        return (
+            head["alg"] == "RS256"
+            and claims["application_id"] == self.application_id
+            and bool(claims["jti"])
+            and 0 < lasts_s <= 24 * 3600
+        )
 
 
 def _part(fields: Mapping[str, Any]) -> str:

@@ -18,7 +18,14 @@ from bargein.bridge.validation.arguments import check_has
 from bargein.bridge.validation.public_url import checked_public_url
 from bargein.bridge.wires import Wire
 from bargein.bridge.wires.telephone import VonageMedia
-from bargein.bridge.wires.telephone.vonage import EVENTS_PATH, VOICE_PATH, VONAGE_SIGNATURE_VARIABLE
+from bargein.bridge.wires.telephone.carrier_account import CarrierAccount
+from bargein.bridge.wires.telephone.vonage import (
+    EVENTS_PATH,
+    STATUS_PATH,
+    VOICE_PATH,
+    VONAGE_SIGNATURE_VARIABLE,
+    status_of,
+)
 from bargein.nodes.services._http_service import HttpService
 from bargein.nodes.services._phone_account import (
     PhoneNumberError,
@@ -31,7 +38,14 @@ from bargein.nodes.services._phone_account import (
     url_after,
     was_before,
 )
+from bargein.nodes.services._placing_calls import PlacesCalls
 
+from ._application_tokens import (
+    VONAGE_APPLICATION_VARIABLE,
+    VONAGE_PRIVATE_KEY_VARIABLE,
+    ApplicationTokens,
+)
+from ._vonage_calls import VonageCalls
 from .errors import VONAGE_ERRORS
 
 if TYPE_CHECKING:
@@ -45,7 +59,7 @@ API = "https://api.nexmo.com"
 NUMBERS_API = "https://rest.nexmo.com"
 
 
-class Vonage:
+class Vonage(PlacesCalls):
     """A Vonage account whose numbers your agent answers; for ``App(phone=)``.
 
     Sound travels: your app hears and speaks.
@@ -58,7 +72,10 @@ class Vonage:
         api_key: str | None = None,
         api_secret: str | None = None,
         signature_secret: str | None = None,
+        application_id: str | None = None,
+        private_key: str | None = None,
         calls_per_number: int | None = 3,
+        calls_at_once: int | None = 10,
         api_url: str = API,
         numbers_url: str = NUMBERS_API,
         transport: httpx2.AsyncBaseTransport | None = None,
@@ -71,8 +88,14 @@ class Vonage:
             api_secret: Its secret; ``None`` reads VONAGE_API_SECRET.
             signature_secret: The secret with which Vonage signs what it asks; ``None`` reads
                 VONAGE_SIGNATURE_SECRET.
+            application_id: The application that calls people, transfers with a word before, and
+                presses keys; ``None`` reads VONAGE_APPLICATION_ID, and without one those fail.
+            private_key: Its private key in PEM, or the path of a file that has it; ``None`` reads
+                VONAGE_PRIVATE_KEY.
             calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
-            api_url: The address of Vonage's API of applications.
+            calls_at_once: How many calls that your app places there may be at a time; ``None`` for
+                no limit.
+            api_url: The address of Vonage's API of applications and calls.
             numbers_url: The address of its API of numbers.
             transport: Carries the requests instead of the network; ``None`` uses the network, with
                 the proxies that the environment names.
@@ -102,6 +125,18 @@ class Vonage:
         self._api_url = api_url
         self._numbers_url = numbers_url
         self._transport = transport
+        tokens = ApplicationTokens(
+            application_id or os.environ.get(VONAGE_APPLICATION_VARIABLE) or "",
+            private_key or os.environ.get(VONAGE_PRIVATE_KEY_VARIABLE) or "",
+        )
+        self._carrier_account = CarrierAccount(
+            VonageCalls(lambda: self._service(self._api_url), tokens),
+            calls_at_once=calls_at_once,
+            voice_path=VOICE_PATH,
+            status_path=STATUS_PATH,
+            status_of=status_of,
+            waiting_music="",
+        )
 
     def wires(self, public_url: str | None) -> Sequence[Wire]:
         """Return the wires of this account, for a server's port.
@@ -113,11 +148,13 @@ class Vonage:
         Raises:
             ValueError: It is no address of a server.
         """
+        self._public_url = public_url
         media = VonageMedia(
             speech=self.speech,
             signature_secret=self._signature_secret,
             public_url=public_url,
             calls_per_number=self._calls_per_number,
+            account=self._carrier_account,
         )
         return (media,)
 

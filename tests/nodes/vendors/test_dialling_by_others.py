@@ -3,10 +3,11 @@
 from contextlib import asynccontextmanager
 
 import pytest
+import trio
 
 from bargein import App, CallActionError
-from bargein.fakes import FakePhone, FakePlivo, MemoryListener
-from bargein.phone import Plivo
+from bargein.fakes import FakePhone, FakePlivo, FakeVonage, MemoryListener
+from bargein.phone import Plivo, Vonage
 from bargein.server import open_server
 from bargein.testing import SpelledSpeech
 
@@ -25,7 +26,23 @@ def plivo(fake, **changed):
     return Plivo(**given, speech=SpelledSpeech(), transport=fake.transport())
 
 
-CARRIERS = {"plivo": (FakePlivo, plivo, {"auth_id": "MA-other"}, "PLIVO_AUTH_ID")}
+def vonage(fake, **changed):
+    """Return an account of a fake Vonage."""
+    given = {
+        "api_key": fake.api_key,
+        "api_secret": fake.api_secret,
+        "signature_secret": fake.signature_secret,
+        "application_id": fake.application_id,
+        "private_key": fake.private_key,
+        **changed,
+    }
+    return Vonage(**given, speech=SpelledSpeech(), transport=fake.transport())
+
+
+CARRIERS = {
+    "plivo": (FakePlivo, plivo, {"auth_token": "another"}, "PLIVO_AUTH_ID"),
+    "vonage": (FakeVonage, vonage, {"application_id": "another"}, "VONAGE_APPLICATION_ID"),
+}
 
 each_carrier = pytest.mark.parametrize("name", CARRIERS)
 
@@ -112,3 +129,51 @@ async def test_a_call_is_dialled_by_an_app_that_is_served(name):
     phone = account_of(fake_of())
     with pytest.raises(RuntimeError, match=r"dial\(\) needs a server .* public_url="):
         await phone.dial(THEIRS, sender=OURS)
+
+
+@pytest.mark.parametrize(
+    ("changed", "advice"),
+    [
+        ({"application_id": ""}, "calls need VONAGE_APPLICATION_ID and VONAGE_PRIVATE_KEY"),
+        ({"private_key": "/nowhere/private.key"}, r"a file that has it \(FileNotFoundError\)"),
+        ({"private_key": "-----BEGIN PRIVATE KEY-----\nnone"}, "VONAGE_PRIVATE_KEY is neither"),
+    ],
+)
+async def test_what_is_wrong_with_a_key_of_vonage_is_told(autojump_clock, changed, advice):
+    """The developer hears which setting is wrong, and the key itself is nowhere."""
+    fake = FakeVonage()
+    phone = vonage(fake, **changed)
+    async with serving(fake, phone):
+        with pytest.raises(CallActionError, match=advice) as failed:
+            await phone.dial(THEIRS, sender=OURS)
+    assert failed.value.cause == "unable"
+    assert fake.requests == []
+
+
+async def test_vonage_takes_a_key_from_a_file_and_from_one_line(autojump_clock, tmp_path):
+    """As a variable of the environment often has it, and as Vonage's dashboard gives it."""
+    fake = FakeVonage()
+    file = tmp_path / "private.key"
+    await trio.Path(file).write_text(fake.private_key)
+    for key in (str(file), fake.private_key.replace("\n", "\\n")):
+        phone = vonage(fake, private_key=key)
+        async with serving(fake, phone):
+            assert (await phone.dial(THEIRS, sender=OURS)).call
+
+
+async def test_vonage_presses_keys_by_rest(autojump_clock):
+    """A stream of Vonage's presses none, so the agent's keys go by a request of their own."""
+    outcomes = []
+
+    async def press(call):
+        for key in "42":
+            outcomes.append(await call.actions.send_dtmf(key))
+
+    fake = FakeVonage()
+    phone = vonage(fake)
+    async with serving(fake, phone):
+        placed = await phone.dial(THEIRS, sender=OURS, answer=press)
+        await placed.answered()
+        await fake.legs[0].quiet()
+        assert fake.legs[0].digits == "42"
+    assert [each.type for each in outcomes] == ["call.action_completed"] * 2

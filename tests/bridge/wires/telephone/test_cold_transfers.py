@@ -11,12 +11,17 @@ from bargein.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bargein.fakes import FakePhone, FakePlivo, FakeTelnyxMedia, FakeTwilio
+from bargein.fakes import FakePhone, FakePlivo, FakeTelnyxMedia, FakeTwilio, FakeVonage
 from bargein.testing import open_phone
 
 ADA = "+15550199"
 
-FAKES = {"twilio-media": FakeTwilio, "telnyx-media": FakeTelnyxMedia, "plivo": FakePlivo}
+FAKES = {
+    "twilio-media": FakeTwilio,
+    "telnyx-media": FakeTelnyxMedia,
+    "plivo": FakePlivo,
+    "vonage": FakeVonage,
+}
 
 
 def passing_on(told, outcomes):
