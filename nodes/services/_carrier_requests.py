@@ -94,7 +94,7 @@ def _without_retry(error: VendorError) -> VendorError:
     )
 
 
-class HangsUp(Protocol):
+class EndsCalls(Protocol):
     """What ends a call."""
 
     async def hang_up(self, call: str) -> None:
@@ -103,7 +103,7 @@ class HangsUp(Protocol):
 
 
 async def join_in_turn(
-    carrier: HangsUp, call: str, other: str, move: Callable[[str], Awaitable[object]]
+    carrier: EndsCalls, call: str, other: str, move: Callable[[str], Awaitable[object]]
 ) -> None:
     """Connect two calls by moving both to a conference; see ``Carrier.join()``.
 

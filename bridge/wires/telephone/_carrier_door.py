@@ -22,7 +22,7 @@ from ...websocket._connection import POLICY_VIOLATION
 from .._wire import NewCall, RequestRefusedError, ResumePlace, WireConnection
 from ..text._text_session import MOST_FIRST, TextSession
 from ._call_tokens import AnnouncedCall, AnnouncedCalls
-from ._cold_transfer import Outcome
+from ._cold_transfer import TransferOutcome
 from .carrier_account import CarrierAccount
 from .signatures import header_of
 
@@ -106,7 +106,7 @@ class CarrierRules(Protocol):
         """Return the answer to any other signed webhook, such as what comes after a socket."""
         ...
 
-    def outcome(self, request: HttpRequest) -> Outcome:
+    def outcome(self, request: HttpRequest) -> TransferOutcome:
         """Return what a signed webhook tells of a caller who was put through."""
         ...
 

@@ -34,7 +34,7 @@ KNOWN_S = 0.2
 """How many seconds a tool has to return after a transfer, before the call ends."""
 
 
-class Outcome(NamedTuple):
+class TransferOutcome(NamedTuple):
     """What a carrier's webhook tells of a caller who was put through."""
 
     fate: str

@@ -11,8 +11,9 @@ from ...websocket import Data
 from .._wire import HostedCall, RequestRefusedError, WireConnection
 from ..text._text_session import TextSession
 from ._call_tokens import AnnouncedCall
+from ._carrier_line import CarrierLine, HandOn
 from ._media_codec import MediaCodec, Preamble
-from ._media_transport import HandOn, MediaTransport
+from ._media_transport import MediaTransport
 from ._relay_codec import Opened
 from .carrier_account import CarrierAccount
 
@@ -47,20 +48,17 @@ def media_session(
         account: What the account does with calls by REST; ``None`` for nothing.
     """
     transports: list[MediaTransport] = []
+    line = CarrierLine(hosted, hand_on, account, tells_outcome=tells_outcome)
 
     def new_transport(outbox: Outbox, hosted: HostedCall) -> MediaTransport:
-        transports.append(
-            MediaTransport(
-                codec, outbox, hosted, hand_on, tells_outcome=tells_outcome, account=account
-            )
-        )
+        transports.append(MediaTransport(codec, outbox, hosted, line))
         return transports[0]
 
     def opening(data: Data, early: Callable[[Data], None]) -> Callable[[], None] | None:
         match transports[0].codec.decode(data):
             case Opened() as opened:
                 announced = redeem(opened)
-                transports[0].is_of(announced)
+                line.is_of(announced)
                 return partial(release, announced)
             case Preamble():
                 return None

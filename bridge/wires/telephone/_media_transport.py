@@ -25,10 +25,7 @@ from ...websocket import Data
 from .._server_limits import RateLimit
 from .._wire import CallEnd, HostedCall
 from ..text._text_events import FarError, Ignored, PressedKey
-from ..text._text_transport import checked_number
-from ._call_tokens import AnnouncedCall
 from ._carrier_line import CarrierLine
-from ._cold_transfer import ColdTransfer
 from ._line_sound import ENCODERS, LineSound
 from ._media_codec import (
     CallerSound,
@@ -42,7 +39,6 @@ from ._media_codec import (
 from ._pieces import Pace, PieceCutter
 from ._played_marks import AwaitedMark, PlayedMarks, PlayedReport
 from ._relay_codec import Opened
-from .carrier_account import CarrierAccount
 
 if TYPE_CHECKING:
     from ...call._call import Call
@@ -53,10 +49,6 @@ SOUND_WINDOW_S = 5.0
 SHORTEST_SOUND_S = 0.01
 """How many seconds each message with sound counts as at least, so that nobody floods a call by
 short ones."""
-
-HandOn = Callable[[AnnouncedCall, str, str], None]
-"""Is called with a call whose stream ends, the number that its caller is put through to, and the
-webhook that is told what becomes of it; empty for none."""
 
 log = get_logger()
 
@@ -79,10 +71,7 @@ class MediaTransport:
         codec: Callable[[], MediaCodec],
         outbox: Outbox,
         hosted: HostedCall,
-        hand_on: HandOn,
-        *,
-        tells_outcome: bool,
-        account: CarrierAccount | None = None,
+        line: CarrierLine,
     ) -> None:
         """Keep what messages need.
 
@@ -91,9 +80,7 @@ class MediaTransport:
                 call is.
             outbox: Where they are queued, as they go over the wire.
             hosted: The call.
-            hand_on: Called with the number that the caller is put through to.
-            tells_outcome: Whether the carrier tells what becomes of that.
-            account: What the account does with calls by REST; ``None`` for nothing.
+            line: What the carrier does for the call besides.
         """
         limits = hosted.limits
         self.barge_ins = 0
@@ -117,18 +104,12 @@ class MediaTransport:
         self._pace: Pace | None = None
         self._flushed: list[PlayedReport] = []
         self._silent = trio.Event()
-        self._rest = CarrierLine(account)
-        self._hand_on = hand_on
-        self._transfer = ColdTransfer(hosted, has_outcome=tells_outcome)
+        self._carrier = line
 
     @property
     def sample_rate_hz(self) -> int:
         """The sample rate of the sound for ``play()``: that of the line."""
         return self.codec.sound.rate_hz
-
-    def is_of(self, announced: AnnouncedCall) -> None:
-        """Record whose call it is."""
-        self._rest.is_of(announced)
 
     def attached(self, call: Call) -> None:
         """Prepare the sound of the call, whose first message has said how it is coded."""
@@ -273,9 +254,7 @@ class MediaTransport:
     async def transfer(self, target_phone_number: str) -> None:
         """Let the carrier dial a number for the caller, once what is being said was heard.
 
-        Its webhook, which the carrier asks when the stream ends, answers with the number.  Where it
-        tells what becomes of it, the call goes on without its caller until then; see
-        ``ColdTransfer``.
+        See ``CarrierLine.transfer()``.
 
         Args:
             target_phone_number: The number, or a SIP address.
@@ -283,20 +262,12 @@ class MediaTransport:
         Raises:
             CallActionError: It is neither, or nobody has answered: the caller is back.
         """
-        target = checked_number(target_phone_number)
-        await self._quiet()
-        announced = self._rest.announced
-        if announced is None:
-            return
+        await self._carrier.transfer(target_phone_number, self._quiet, self._end_stream)
 
-        def leave(then: str) -> None:
-            self._hand_on(announced, target, then)
-            if then:
-                for last in self._last_messages():
-                    self._outbox.enqueue(last)
-                self._outbox.close()
-
-        await self._transfer.transfer(announced, leave)
+    def _end_stream(self) -> None:
+        for last in self._last_messages():
+            self._outbox.enqueue(last)
+        self._outbox.close()
 
     async def _quiet(self) -> None:
         """Wait until what was said before was heard or cut."""
@@ -314,7 +285,7 @@ class MediaTransport:
         """
         keys = self.codec.keys(button)
         if keys is None:
-            await self._rest.press(button)
+            await self._carrier.press(button)
         else:
             self._outbox.enqueue(keys)
             await trio.lowlevel.checkpoint()
@@ -345,11 +316,11 @@ class MediaTransport:
         self._utterance, self._unmarked = 0, []
         if self._hosted.call is not None:
             self.attached(self._hosted.call)
-        self._transfer.come_back()
+        self._carrier.come_back()
 
     def close(self, *, was_lost: bool) -> None:
         """End the call, as its socket is closed, or was lost."""
-        if not self._transfer.is_away:
+        if not self._carrier.is_away:
             self._hosted.end("disconnected" if was_lost else "hangup")
 
     # --- from the caller ------------------------------------------------------------------------
@@ -398,7 +369,7 @@ class MediaTransport:
             case PressedKey(button=button):
                 call.publish(DTMFInput(button=button))
             case StreamStopped():
-                if not self._transfer.is_away:
+                if not self._carrier.is_away:
                     self._hosted.end("hangup")
             case FarError(text=text):
                 log.warning("carrier_error", pii_text=text)

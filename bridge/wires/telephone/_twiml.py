@@ -11,7 +11,7 @@ from websockets.http11 import Response
 
 from ...validation.foreign_data import json_object
 from ...websocket import HttpRequest, http_response
-from ._cold_transfer import RING_S, Outcome
+from ._cold_transfer import RING_S, TransferOutcome
 from .signatures import form_of
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -91,7 +91,7 @@ def dial(target: str, after: str = "", ring_s: float = RING_S) -> Response:
 _FATES = {"busy": "busy", "no-answer": "no_answer", "failed": "failed", "canceled": "canceled"}
 
 
-def outcome(fields: Mapping[str, str]) -> Outcome:
+def outcome(fields: Mapping[str, str]) -> TransferOutcome:
     """Return what became of a caller who was put through.
 
     Args:
@@ -100,11 +100,11 @@ def outcome(fields: Mapping[str, str]) -> Outcome:
     """
     dialled, status = fields.get("DialCallStatus"), fields.get("CallStatus", "")
     if dialled is None:
-        return Outcome("answered" if status == "in-progress" else "", is_asked=False)
+        return TransferOutcome("answered" if status == "in-progress" else "", is_asked=False)
     if dialled in ("completed", "answered"):
-        return Outcome("answered", is_asked=True)
+        return TransferOutcome("answered", is_asked=True)
     left = status in ("completed", "canceled")
-    return Outcome("left" if left else _FATES.get(dialled, "failed"), is_asked=True)
+    return TransferOutcome("left" if left else _FATES.get(dialled, "failed"), is_asked=True)
 
 
 def goodbye(target: str, then: str = "") -> Response:

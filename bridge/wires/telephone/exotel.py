@@ -18,7 +18,7 @@ from websockets.http11 import Response
 
 from ...websocket import HttpRequest, http_response
 from .._signals import Signals
-from ._cold_transfer import Outcome
+from ._cold_transfer import TransferOutcome
 from ._media_codec import JsonMediaCodec, JsonNames, LineFormat, MediaDialect
 from ._media_door import MediaDoor
 from ._twiml import RingingCall, form_fields
@@ -122,9 +122,9 @@ class ExotelRules:
         """Return the answer of what the flow may ask afterwards."""
         return self.goodbye("")
 
-    def outcome(self, request: HttpRequest) -> Outcome:
+    def outcome(self, request: HttpRequest) -> TransferOutcome:
         """Return what a webhook tells of a caller who was put through: nothing."""
-        return Outcome("", is_asked=False)
+        return TransferOutcome("", is_asked=False)
 
     def goodbye(self, target: str, then: str = "") -> Response:
         """Return whom the flow's Connect applet dials."""

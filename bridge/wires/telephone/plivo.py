@@ -20,7 +20,7 @@ from websockets.http11 import Response
 
 from ...websocket import HttpRequest, http_response
 from .._signals import Signals
-from ._cold_transfer import RING_S, Outcome
+from ._cold_transfer import RING_S, TransferOutcome
 from ._media_codec import JsonMediaCodec, JsonNames, MediaDialect
 from ._media_door import MediaDoor
 from ._signed_requests import SignedRequests
@@ -156,17 +156,19 @@ class PlivoRules:
         room = request.query.get(ROOM)
         return self.goodbye("") if room is None else _conference(room)
 
-    def outcome(self, request: HttpRequest) -> Outcome:
+    def outcome(self, request: HttpRequest) -> TransferOutcome:
         """Return what a webhook tells of a caller who was put through."""
         fields = form_fields(request)
         dialled = fields.get("DialStatus")
         if dialled is None:
             began = fields.get("DialAction") in ("answer", "connected")
-            return Outcome("answered" if began else "", is_asked=False)
+            return TransferOutcome("answered" if began else "", is_asked=False)
         if dialled in ("completed", "answer", "answered"):
-            return Outcome("answered", is_asked=True)
+            return TransferOutcome("answered", is_asked=True)
         left = fields.get("CallStatus") in ("completed", "cancel")
-        return Outcome("left" if left else _STATUSES.get(dialled) or "failed", is_asked=True)
+        return TransferOutcome(
+            "left" if left else _STATUSES.get(dialled) or "failed", is_asked=True
+        )
 
     def goodbye(self, target: str, then: str = "") -> Response:
         """Return what comes after a stream."""

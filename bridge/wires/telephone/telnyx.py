@@ -25,7 +25,7 @@ from .._signals import Signals
 from .._wire import HostedCall, WireConnection
 from . import _twiml
 from ._carrier_door import CarrierDoor
-from ._cold_transfer import Outcome
+from ._cold_transfer import TransferOutcome
 from ._relay_codec import Opened, RelayCodec, RelayDialect
 from ._relay_session import RelaySession
 from ._signed_requests import SignedRequests
@@ -152,7 +152,7 @@ class TelnyxRules:
         room = request.query.get(ROOM)
         return _twiml.after(_twiml.form_fields(request)) if room is None else _twiml.meet(room)
 
-    def outcome(self, request: HttpRequest) -> Outcome:
+    def outcome(self, request: HttpRequest) -> TransferOutcome:
         """Return what a webhook tells of a caller who was put through."""
         return _twiml.outcome(_twiml.form_fields(request))
 

@@ -15,7 +15,7 @@ from .._signals import Signals
 from .._wire import HostedCall, WireConnection
 from . import _twiml
 from ._carrier_door import CarrierDoor, socket_url
-from ._cold_transfer import Outcome
+from ._cold_transfer import TransferOutcome
 from ._relay_codec import Opened, RelayCodec, RelayDialect
 from ._relay_session import RelaySession
 from .carrier_account import CarrierAccount
@@ -143,7 +143,7 @@ class TwilioRules:
         """Return what comes after a socket."""
         return _twiml.after(_fields(request))
 
-    def outcome(self, request: HttpRequest) -> Outcome:
+    def outcome(self, request: HttpRequest) -> TransferOutcome:
         """Return what a webhook tells of a caller who was put through."""
         return _twiml.outcome(_twiml.form_fields(request))
 

@@ -21,7 +21,7 @@ from ...validation.foreign_data import clean_text, json_object
 from ...websocket import Data, HttpRequest, http_response
 from .._signals import Signals
 from ..text._text_events import Ignored
-from ._cold_transfer import RING_S, Outcome
+from ._cold_transfer import RING_S, TransferOutcome
 from ._media_codec import (
     CallerSound,
     Cleared,
@@ -210,18 +210,18 @@ class VonageRules:
         """Return the answer to an event, of which nothing follows."""
         return http_response(HTTPStatus.OK, "application/json", b"[]")
 
-    def outcome(self, request: HttpRequest) -> Outcome:
+    def outcome(self, request: HttpRequest) -> TransferOutcome:
         """Return what an event tells of a caller who was put through.
 
         Those of a number that is not reached ask what the caller gets next.
         """
         status = _status(request)
         if status in ("answered", "completed"):
-            return Outcome("answered", is_asked=False)
+            return TransferOutcome("answered", is_asked=False)
         if status == "cancelled":
-            return Outcome("left", is_asked=False)
+            return TransferOutcome("left", is_asked=False)
         fate = _STATUSES.get(status, "")
-        return Outcome(fate if fate in WORDS else "", is_asked=fate in WORDS)
+        return TransferOutcome(fate if fate in WORDS else "", is_asked=fate in WORDS)
 
     def goodbye(self, target: str, then: str = "") -> Response:
         """Return what comes after a stream."""

@@ -18,7 +18,7 @@ from bargein.bridge.wires.telephone.exotel import LEAST_BYTES, USER
 
 from ..twilio.fake_media import Delay
 from ..twilio.fake_stream import FakeStreamCarrier, Read
-from ..twilio.fake_stream_legs import StreamAnswer
+from ..twilio.fake_stream_steps import StreamAnswer
 
 __all__ = ["FakeExotel"]
 

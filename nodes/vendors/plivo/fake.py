@@ -21,7 +21,7 @@ from bargein.bridge.wires.telephone.signatures import FORM
 
 from ..twilio.fake_media import Delay
 from ..twilio.fake_stream import FakeStreamCarrier, Read
-from ..twilio.fake_stream_legs import Answer, DialAnswer, MeetAnswer, StreamAnswer
+from ..twilio.fake_stream_steps import DialAnswer, MeetAnswer, StreamAnswer, WebhookAnswer
 from ..twilio.fake_twiml import FakePhone
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class FakePlivo(FakeStreamCarrier):
             return {}
         return {"CallStatus": {"canceled": "cancel"}.get(status, status), "Direction": "outbound"}
 
-    def read_answer(self, body: bytes) -> Answer | None:
+    def read_answer(self, body: bytes) -> WebhookAnswer | None:
         """Return what the answer to a webhook tells; ``None`` for the end of the call."""
         answer = ElementTree.fromstring(body)
         stream, then = answer.find("Stream"), answer.find("Redirect")

@@ -38,7 +38,7 @@ from bargein.nodes.services._phone_account import (
     url_after,
     was_before,
 )
-from bargein.nodes.services._placing_calls import PlacesCalls
+from bargein.nodes.services._phone_calls import PlacesCalls
 
 from ._plivo_calls import PlivoCalls
 from .errors import PLIVO_ERRORS

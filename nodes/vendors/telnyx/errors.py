@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bargein.bridge import CallActionError
 from bargein.nodes.services import ErrorTable, VendorError
-from bargein.nodes.services._placing_calls import refused_by_status
+from bargein.nodes.services._phone_calls import refused_by_status
 
 TELNYX_ERRORS = ErrorTable("Telnyx")
 

@@ -19,7 +19,7 @@ from bargein.bridge.wires.telephone.signatures import FORM
 
 from ..twilio.fake_media import Delay
 from ..twilio.fake_stream import FakeStreamCarrier, Read
-from ..twilio.fake_stream_legs import Answer, DialAnswer, StreamAnswer
+from ..twilio.fake_stream_steps import DialAnswer, StreamAnswer, WebhookAnswer
 from ..twilio.fake_twiml import FakePhone
 from .fake import FakeTelnyx
 
@@ -166,7 +166,7 @@ class FakeTelnyxMedia(FakeStreamCarrier):
             told["DialCallStatus"] = "completed" if fate == "yes" else fate
         return told
 
-    def read_answer(self, body: bytes) -> Answer | None:
+    def read_answer(self, body: bytes) -> WebhookAnswer | None:
         """Return what the answer to a webhook tells; ``None`` for the end of the call."""
         answer = ElementTree.fromstring(body)
         stream, then = answer.find("Connect/Stream"), answer.find("Redirect")

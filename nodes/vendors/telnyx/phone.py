@@ -40,7 +40,7 @@ from bargein.nodes.services._phone_account import (
     url_after,
     was_before,
 )
-from bargein.nodes.services._placing_calls import PlacesCalls
+from bargein.nodes.services._phone_calls import PlacesCalls
 
 from ._telnyx_calls import TelnyxCalls
 from .errors import TELNYX_ERRORS, as_call_error

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import httpx2
 
 from .fake_media import Delay, FakeMediaCall, FakePlayer
-from .fake_stream_legs import Answer, FakeStreamLeg, StreamAnswer
+from .fake_stream_steps import FakeStreamLeg, StreamAnswer, WebhookAnswer
 from .fake_twiml import ASK_S, CarrierRefusedError, Dial, FakeConference, FakePhone
 
 __all__ = ["FakeStreamCall", "FakeStreamCarrier"]
@@ -249,7 +249,7 @@ class FakeStreamCarrier:
         """Return the method, the headers and the body of a signed request to a webhook."""
         raise NotImplementedError
 
-    def read_answer(self, body: bytes) -> Answer | None:
+    def read_answer(self, body: bytes) -> WebhookAnswer | None:
         """Return what the answer to a webhook tells; ``None`` for the end of the call."""
         raise NotImplementedError
 

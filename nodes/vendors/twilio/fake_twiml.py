@@ -88,15 +88,16 @@ class FakeConference:
     lines: list[FakeTelephone] = field(default_factory=list)
     is_over: trio.Event = field(default_factory=trio.Event)
 
-    def enter(self, line: FakeTelephone) -> None:
-        """Let somebody in, and connect all who are there."""
+    async def host(self, line: FakeTelephone) -> None:
+        """Let somebody in, and connect all who are there, until one of them leaves."""
         self.lines.append(line)
         self._introduce()
-
-    def leave(self, line: FakeTelephone) -> None:
-        """Let somebody go."""
-        self.lines.remove(line)
-        self._introduce()
+        try:
+            await self.is_over.wait()
+        finally:
+            self.lines.remove(line)
+            self._introduce()
+            self.is_over.set()
 
     def _introduce(self) -> None:
         for one in self.lines:
@@ -271,13 +272,7 @@ class FakeLeg:
         return told
 
     async def _confer(self, name: str) -> None:
-        room = self._account.conference(name)
-        room.enter(self.line)
-        try:
-            await room.is_over.wait()
-        finally:
-            room.leave(self.line)
-            room.is_over.set()
+        await self._account.conference(name).host(self.line)
 
     async def _call_out(self, verb: ElementTree.Element) -> str:
         inner = next(iter(verb), verb)

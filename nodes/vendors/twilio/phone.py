@@ -36,7 +36,7 @@ from bargein.nodes.services._phone_account import (
     url_after,
     was_before,
 )
-from bargein.nodes.services._placing_calls import PlacesCalls
+from bargein.nodes.services._phone_calls import PlacesCalls
 
 from ._twilio_calls import TwilioCalls
 from .errors import TWILIO_ERRORS

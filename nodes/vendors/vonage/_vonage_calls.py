@@ -16,7 +16,7 @@ from bargein.nodes.services._carrier_requests import CarrierRequests, join_in_tu
 from bargein.nodes.services._http_service import HttpService
 from bargein.nodes.services._phone_account import PhoneExtraError, json_fields
 
-from ._application_tokens import ApplicationTokens
+from ._call_tokens import ApplicationTokens
 from .errors import as_call_error
 
 

@@ -20,7 +20,7 @@ from bargein.bridge.wires.telephone import LineFormat
 
 from ..twilio.fake_media import Delay
 from ..twilio.fake_stream import FakeStreamCall, FakeStreamCarrier, Read
-from ..twilio.fake_stream_legs import Answer, DialAnswer, MeetAnswer, StreamAnswer
+from ..twilio.fake_stream_steps import DialAnswer, MeetAnswer, StreamAnswer, WebhookAnswer
 from ..twilio.fake_twiml import FakePhone
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ class FakeVonage(FakeStreamCarrier):
         """Return what is told of a placed call."""
         return {"status": _STATUSES.get(status, status), "direction": "outbound"}
 
-    def read_answer(self, body: bytes) -> Answer | None:
+    def read_answer(self, body: bytes) -> WebhookAnswer | None:
         """Return what the answer to a webhook tells; ``None`` for the end of the call."""
         actions = json.loads(body)
         if not actions:

@@ -38,9 +38,9 @@ from bargein.nodes.services._phone_account import (
     url_after,
     was_before,
 )
-from bargein.nodes.services._placing_calls import PlacesCalls
+from bargein.nodes.services._phone_calls import PlacesCalls
 
-from ._application_tokens import (
+from ._call_tokens import (
     VONAGE_APPLICATION_VARIABLE,
     VONAGE_PRIVATE_KEY_VARIABLE,
     ApplicationTokens,

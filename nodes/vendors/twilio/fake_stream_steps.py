@@ -47,7 +47,7 @@ class MeetAnswer:
     room: str
 
 
-Answer: TypeAlias = StreamAnswer | DialAnswer | MeetAnswer
+WebhookAnswer: TypeAlias = StreamAnswer | DialAnswer | MeetAnswer
 
 
 class LegCarrier(Protocol):
@@ -59,7 +59,7 @@ class LegCarrier(Protocol):
         """Ask a webhook, signed, and return the status and the body of its answer."""
         ...
 
-    def read_answer(self, body: bytes) -> Answer | None:
+    def read_answer(self, body: bytes) -> WebhookAnswer | None:
         """Return what the answer to a webhook tells; ``None`` for the end of the call."""
         ...
 
@@ -198,7 +198,7 @@ class FakeStreamLeg:
             self.asked.set()
             answer = self._carrier.read_answer(then) if then else None
 
-    async def _obey(self, answer: Answer) -> bytes:
+    async def _obey(self, answer: WebhookAnswer) -> bytes:
         match answer:
             case StreamAnswer(url=url, parameters=parameters, after=after):
                 await self._talk(url, parameters)
@@ -207,7 +207,7 @@ class FakeStreamLeg:
                 told = self._carrier.dialled(await self._call_out(answer), is_over=True)
                 return (await self._ask(after, **told))[1] if after else b""
             case MeetAnswer(room=name):
-                await self._confer(name)
+                await self._carrier.conference(name).host(self.line)
         return b""
 
     async def _talk(self, url: str, parameters: Mapping[str, str]) -> None:
@@ -233,15 +233,6 @@ class FakeStreamLeg:
             await trio.sleep(phone.talks_s)
         return fate
 
-    async def _confer(self, name: str) -> None:
-        room = self._carrier.conference(name)
-        room.enter(self.line)
-        try:
-            await room.is_over.wait()
-        finally:
-            room.leave(self.line)
-            room.is_over.set()
-
     async def report(self, status: str) -> None:
         """Tell that the status of the placed call changed."""
         self._status = status
@@ -249,10 +240,6 @@ class FakeStreamLeg:
         if told:
             with trio.move_on_after(ASK_S, shield=True), suppress(trio.BrokenResourceError):
                 await self._carrier.post(self._dial, self._status_url, {**self.fields, **told})
-
-    async def tell(self, url: str, **told: str) -> None:
-        """Ask a webhook beside what the call does."""
-        await self._ask(url, **told)
 
     async def _ask(self, url: str, **told: str) -> tuple[int, bytes]:
         return await self._carrier.post(self._dial, url, {**self.fields, **told})
