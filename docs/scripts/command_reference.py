@@ -80,6 +80,8 @@ VARIABLES = {
     "VONAGE_API_KEY": "`Vonage`: the account whose numbers your agent answers",
     "VONAGE_API_SECRET": "`Vonage`: its secret",
     "VONAGE_SIGNATURE_SECRET": "`Vonage` and `VonageMedia`: the secret with which it signs",
+    "VONAGE_APPLICATION_ID": "`Vonage`: the application that calls people",
+    "VONAGE_PRIVATE_KEY": "`Vonage`: its private key, or the path of a file that has it",
     "HTTPS_PROXY": "`open_websocket`, unless `proxy=` names one: the proxy for `wss://` addresses",
     "HTTP_PROXY": "`open_websocket`: the proxy for `ws://` addresses",
     "ALL_PROXY": "`open_websocket`: the proxy for all other addresses",
