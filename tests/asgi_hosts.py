@@ -11,11 +11,12 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.error import HTTPError, URLError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 import trio
@@ -25,18 +26,36 @@ from bargein.client import CallRefusedError, Clear, NetworkCaller, open_caller
 ROOT = Path(__file__).parents[1]
 
 AGENT = """
+import trio
 from bargein import App
+from bargein.events import AgentResponse, UserTranscriptionReceived
 from tests.benchmarks._talking_server import Voice, answer
 
 app = App(answer, speech=Voice())
+
+
+async def count(message):
+    for number in range(5):
+        yield AgentResponse(content=f"{number} ")
+        await trio.sleep(0.1)
+
+
+async def answer_in_text(call):
+    call.bridge().on(UserTranscriptionReceived).stream(count).broadcast()
+
+
+model = App(answer_in_text)
 """
 
 OWN_ROUTES = """
 import time
 import bargein.asgi
+from agent import model
+from bargein.harness import CompletionsWire
 
 guarded = bargein.asgi.app(app, token="a token of sixteen", host_names=["127.0.0.1"])
 api.mount("/guarded", guarded)
+api.mount("/model", bargein.asgi.app(model, wires=[CompletionsWire()]))
 
 async def blocks(request: Request):
     time.sleep(0.5)
@@ -138,6 +157,25 @@ def read(url: str) -> tuple[int, bytes]:
         return error.code, error.read()
 
 
+def ask_model(url: str) -> tuple[float, bytes]:
+    """Return how long the pieces of a streamed answer took to come, in seconds, and all of them."""
+    body = b'{"messages": [{"role": "user", "content": "Count."}], "stream": true}'
+    asked = Request(url, body, {"Content-Type": "application/json"})
+    with urlopen(asked, timeout=10) as answer:
+        pieces = [answer.readline()]
+        began_s = time.monotonic()
+        pieces += answer.readlines()
+    return time.monotonic() - began_s, b"".join(pieces)
+
+
+async def answer_piece_by_piece(url: str) -> None:
+    """A completion is streamed through the host, and whole."""
+    took_s, said = await trio.to_thread.run_sync(ask_model, url)
+    assert took_s > 0.3, took_s  # not all at its end
+    assert said.endswith(b"data: [DONE]\n\n"), said
+    assert all(f'"content":"{number} "'.encode() in said for number in range(5)), said
+
+
 def heard_s(caller: NetworkCaller) -> float:
     """Return how much of the agent the caller has heard, in seconds."""
     return sum(len(one.pcm) for one in caller.heard) / 48_000
@@ -221,6 +259,7 @@ async def check(host: str, server: str, python: str) -> None:
                 if host != "bare":
                     root = f"http://127.0.0.1:{port}"
                     await is_not_stopped_by_the_host(address, f"{root}/blocks")
+                    await answer_piece_by_piece(f"{root}/model/v1/chat/completions")
                     await refuse_strangers(f"ws://127.0.0.1:{port}/guarded/ws")
                 metrics = (await trio.to_thread.run_sync(read, f"{url}/metrics"))[1].decode()
                 assert "bargein_calls_active 0" in metrics, metrics

@@ -1,4 +1,6 @@
-"""A WebSocket that belongs to an ASGI host: the agent's end of it, on trio.
+"""A connection that belongs to an ASGI host: the agent's end of it, on trio.
+
+It is a WebSocket, or a request whose answer comes piece by piece.
 
 Rule 1. A block of messages is on its way to the host at most; the rest stays in its source, where a
 ``clear`` still finds it.
@@ -14,9 +16,10 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol, final
 
 import trio
+from websockets.http11 import Response
 
 from .._message_queue import MessageQueue
-from ..websocket import Data, Source
+from ..websocket import Data, HttpRequest, Source
 
 BLOCK_BYTES = 16_384
 """How many bytes are on their way to the host at once, as those that a socket of ours is given."""
@@ -29,6 +32,10 @@ ABNORMAL_CLOSE = 1006
 class HostSide(Protocol):
     """The host's end; its methods may be called from trio's thread, and return at once."""
 
+    def begin(self, response: Response) -> None:
+        """Send how the answer to a request begins."""
+        ...
+
     def send(self, block: list[Data]) -> None:
         """Send messages, and tell ``AgentSocket.sent()`` when that is done."""
         ...
@@ -38,7 +45,7 @@ class HostSide(Protocol):
         ...
 
     def close(self, code: int, reason: str) -> None:
-        """Send a close frame."""
+        """Send a close frame, or the end of the answer."""
         ...
 
     def abort(self) -> None:
@@ -51,6 +58,7 @@ class AgentSocket:
     """The agent's end of a connection; it has what a ``Connection`` of ours has.
 
     Attributes:
+        request: The request that opened it.
         close_s: Seconds that the closing handshake may take.
         close_code: The code with which the peer closed; 1005 if it gave none, 1006 if it just left
             or is still there.
@@ -61,14 +69,25 @@ class AgentSocket:
         lost_by: Why this side cut it; ``None`` if it did not.
     """
 
-    def __init__(self, host: HostSide, *, stall_s: float | None, close_s: float) -> None:
-        """Take over a connection whose handshake is over.
+    def __init__(
+        self,
+        host: HostSide,
+        request: HttpRequest,
+        complete: Callable[[Response], None],
+        *,
+        stall_s: float | None,
+        close_s: float,
+    ) -> None:
+        """Take over a WebSocket whose handshake is over, or a request.
 
         Args:
             host: The host's end.
+            request: The request that opened it, with its body.
+            complete: Adds the headers of every response.
             stall_s: Seconds that sending a block may take; ``None`` for no limit.
             close_s: Seconds that the closing handshake may take.
         """
+        self.request = request
         self.close_s = close_s
         self.close_code = ABNORMAL_CLOSE
         self.close_reason = ""
@@ -77,6 +96,7 @@ class AgentSocket:
         self.message_at_s = trio.current_time()
         self.lost_by: str | None = None
         self._host = host
+        self._complete = complete
         self._stall_s = math.inf if stall_s is None else stall_s
         self._close = (NORMAL_CLOSE, "")
         self._scope = trio.CancelScope()
@@ -122,6 +142,11 @@ class AgentSocket:
         return self._left_first
 
     # --- doing ----------------------------------------------------------------------------------
+
+    def begin(self, response: Response) -> None:
+        """Say how the answer to a request begins; see ``AnswerConnection``."""
+        self._complete(response)
+        self._host.begin(response)
 
     def end_with(self, code: int, reason: str = "") -> None:
         """Set the code and reason of the close frame, sent once the source is closed and empty."""

@@ -94,9 +94,11 @@ class AgentThread:
     Attributes:
         to_host: The way into the host's loop.
         to_agent: The way into the agent's, once the server has started.
+        port: The server, once it has started; the host's loop may read what never changes of it.
     """
 
     to_agent: Crossing
+    port: Server
 
     def __init__(
         self, open_port: Callable[[], AbstractAsyncContextManager[Server]], drain_s: float
@@ -113,7 +115,6 @@ class AgentThread:
         self._drain_s = drain_s
         self._scope = trio.CancelScope()
         self._handlers: trio.Nursery
-        self._port: Server
         self._is_born = loop.create_future()
         self._is_ready = loop.create_future()
         self._has_ended: asyncio.Future[BaseException | None] = loop.create_future()
@@ -227,7 +228,7 @@ class AgentThread:
         # Around the server: connections go on while it drains.
         async with open_service_nursery("the server has drained") as self._handlers:
             with self._scope:
-                async with self._open_port() as self._port:
+                async with self._open_port() as self.port:
                     self.to_host.post(partial(resolve, self._is_ready, None))
                     await trio.sleep_forever()
 
@@ -237,7 +238,7 @@ class AgentThread:
     async def _handle(self, serving: Serving, handling: Handling) -> None:
         try:
             with handling.scope, CONTAINED:
-                await serving(self._port)
+                await serving(self.port)
         except Exception:
             # A fault of the server, and no other connection's.
             log.exception("connection_failed")

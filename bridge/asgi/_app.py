@@ -24,6 +24,7 @@ from ..server import Limits, Server, open_server
 from ..server._server_options import SharedOptions
 from ..validation.arguments import check_has
 from ..websocket._accept import MAX_BODY_BYTES, plain_response
+from ..wires._server_limits import HARD_LIMIT_FACTOR
 from ._agent_socket import AgentSocket
 from ._agent_thread import AgentThread, either, resolve
 from ._host_request import HostRequest, Scope, headers_of, request_of
@@ -40,8 +41,9 @@ PASS_THE_LIFESPAN = (
     "lifespan=voice.lifespan, so that the agent starts and drains with them"
 )
 
-Answered = tuple[Response, AgentSocket | None]
-"""The answer to a request, and the agent's end of a WebSocket that was accepted."""
+Answered = tuple[Response | None, AgentSocket | None]
+"""The answer to a request, and the agent's end of a WebSocket that was accepted; without a response
+the agent's end answers piece by piece."""
 
 log = get_logger()
 
@@ -158,32 +160,44 @@ class AsgiApp:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         agent = await self._started()
-        body = await self._body(receive)
+        most = MAX_BODY_BYTES
+        if agent is not None and agent.port.streams(request_of(scope)):
+            most = max(most, self._limits.max_message_bytes * HARD_LIMIT_FACTOR)
+        body = await self._body(receive, most)
+        response: Response | None
         if body is None:
-            text = f"a body has {MAX_BODY_BYTES} bytes at most, and comes at once"
+            text = f"a body has {most} bytes at most, and comes at once"
             response = plain_response(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
         elif agent is None:
             response = plain_response(HTTPStatus.SERVICE_UNAVAILABLE, NO_AGENT)
         else:
+            host = self._host_socket(agent, receive, send, is_answer=True)
             answered: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
-            handling = agent.start_handling(self._serving(agent, scope, body, answered))
+            handling = agent.start_handling(self._serving(agent, scope, body, answered, host))
+            socket: AgentSocket | None = None
             try:
                 await either(answered, handling.is_done)
+                response, socket = _result_of(answered)
             finally:
-                agent.cancel(handling)
-            response = _response_of(answered)
+                if socket is None:
+                    agent.cancel(handling)
+            if socket is not None:
+                # The call may outlive its request: the next one may go on with it.
+                await host.carry(socket, handling.is_done)
+                return
+        assert response is not None  # without the agent's end there is one
         await _respond(send, "http.response", response, empty=scope["method"] == "HEAD")
 
-    async def _body(self, receive: Receive) -> bytes | None:
+    async def _body(self, receive: Receive, most: int) -> bytes | None:
         """Return the body of a request; ``None`` if it is too large or takes too long."""
         body = b""
         try:
             async with asyncio.timeout(self._limits.handshake_s):
-                while len(body) <= MAX_BODY_BYTES:
+                while len(body) <= most:
                     message = await receive()
                     body += message.get("body", b"")
                     if not message.get("more_body", False):
-                        return body if len(body) <= MAX_BODY_BYTES else None
+                        return body if len(body) <= most else None
         except TimeoutError:
             pass
         return None
@@ -195,18 +209,18 @@ class AsgiApp:
             response = plain_response(HTTPStatus.SERVICE_UNAVAILABLE, NO_AGENT)
             await _deny(scope, send, response)
             return
-        host = HostSocket(receive, send, agent.to_host, agent.to_agent, self._limits)
+        host = self._host_socket(agent, receive, send)
         answered: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
         handling = agent.start_handling(self._serving(agent, scope, b"", answered, host))
         is_accepted = False
         try:
             await either(answered, handling.is_done)
-            response = _response_of(answered)
-            socket = answered.result()[1] if answered.done() else None
+            accepted, socket = _result_of(answered)
+            assert accepted is not None  # as for every WebSocket
             if socket is None:
-                await _deny(scope, send, response)
+                await _deny(scope, send, accepted)
                 return
-            await send({"type": "websocket.accept", "headers": headers_of(response)})
+            await send({"type": "websocket.accept", "headers": headers_of(accepted)})
             is_accepted = True
         finally:
             if not is_accepted:
@@ -214,42 +228,46 @@ class AsgiApp:
         # The call may outlive its connection: its client may come back on another one.
         await host.carry(socket, handling.is_done)
 
+    def _host_socket(
+        self, agent: AgentThread, receive: Receive, send: Send, *, is_answer: bool = False
+    ) -> HostSocket:
+        crossings = agent.to_host, agent.to_agent
+        return HostSocket(receive, send, *crossings, self._limits, is_answer=is_answer)
+
     def _serving(
         self,
         agent: AgentThread,
         scope: Scope,
         body: bytes,
         answered: asyncio.Future[Answered],
-        host: HostSocket | None = None,
+        host: HostSocket,
     ) -> Callable[[Server], Awaitable[None]]:
-        """Return what the agent's thread does for a request or, with its host's end, a WebSocket.
+        """Return what the agent's thread does for a request or a WebSocket.
 
         Args:
             agent: The thread.
             scope: What the host says of the request.
             body: Its body.
             answered: Gets the answer.
-            host: The host's end of a WebSocket.
+            host: The host's end.
         """
 
-        def respond(response: Response, socket: AgentSocket | None) -> None:
+        def respond(response: Response | None, socket: AgentSocket | None) -> None:
             agent.to_host.post(partial(resolve, answered, (response, socket)))
 
-        def socket_of(host: HostSocket) -> AgentSocket:
-            return AgentSocket(host, stall_s=self._limits.stall_s, close_s=self._limits.close_s)
-
-        socket = None if host is None else partial(socket_of, host)
+        limits = self._limits
+        socket = partial(AgentSocket, host, stall_s=limits.stall_s, close_s=limits.close_s)
         asked = HostRequest(request_of(scope, body), scope, respond, socket)
         return partial(
             asked.serve, handshake_s=self._limits.handshake_s, only_local=self._only_local
         )
 
 
-def _response_of(answered: asyncio.Future[Answered]) -> Response:
+def _result_of(answered: asyncio.Future[Answered]) -> Answered:
     """Return the answer; one for a server that failed if there is none."""
     if answered.done():
-        return answered.result()[0]
-    return plain_response(HTTPStatus.SERVICE_UNAVAILABLE, NO_AGENT)
+        return answered.result()
+    return plain_response(HTTPStatus.SERVICE_UNAVAILABLE, NO_AGENT), None
 
 
 async def _deny(scope: Scope, send: Send, response: Response) -> None:

@@ -8,6 +8,7 @@ on.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Any, final
@@ -17,6 +18,7 @@ import trio
 from websockets.datastructures import Headers
 from websockets.http11 import Response
 
+from ..server._admission import PendingConnection
 from ..server._server import Server
 from ..websocket import HttpRequest
 from ..websocket._accept import plain_response
@@ -61,8 +63,12 @@ def headers_of(response: Response) -> list[tuple[bytes, bytes]]:
     ]
 
 
-Respond = Callable[[Response, AgentSocket | None], None]
-"""Sends a response or, with the agent's end, accepts a WebSocket; called on trio's thread."""
+Respond = Callable[[Response | None, AgentSocket | None], None]
+"""Sends a response or, with the agent's end, accepts a WebSocket; without a response the agent's
+end answers piece by piece.  Called on trio's thread."""
+
+NewSocket = Callable[[HttpRequest, Callable[[Response], None]], AgentSocket]
+"""Makes the agent's end, on trio, of a request and of what completes its responses."""
 
 
 @final
@@ -74,7 +80,7 @@ class HostRequest:
         request: HttpRequest,
         scope: Scope,
         respond: Respond,
-        socket: Callable[[], AgentSocket] | None = None,
+        socket: NewSocket,
     ) -> None:
         """Keep what the host has received.
 
@@ -82,17 +88,18 @@ class HostRequest:
             request: The request.
             scope: What the host says of it.
             respond: Called once.
-            socket: Makes the agent's end of a WebSocket, on trio; ``None`` for a request.
+            socket: Makes the agent's end.
         """
         client = scope.get("client")
         self._peer = str(client[0]) if client else ""
         self._is_encrypted = scope.get("scheme") in ("https", "wss")
+        self._is_websocket = scope["type"] == "websocket"
         self._request = request
         self._respond = respond
         self._socket = socket
 
     async def serve(self, server: Server, handshake_s: float, *, only_local: bool) -> None:
-        """Answer the request, or carry its WebSocket until that is over.
+        """Answer the request, or carry its connection until that is over.
 
         Cancelling this breaks the connection.
 
@@ -120,14 +127,21 @@ class HostRequest:
         elif response is not None:
             server.secure(self._request, response)
             self._respond(response, None)
-        elif self._socket is None:
-            self._refuse(server, HTTPStatus.UPGRADE_REQUIRED, "this path is for WebSockets")
-        else:
-            socket = self._socket()
+        elif self._is_websocket:
             accepted = Response(HTTPStatus.SWITCHING_PROTOCOLS, "", Headers())
             server.secure(self._request, accepted)
-            self._respond(accepted, socket)
-            await server.carry(pending)(socket)
+            await self._carry(server, pending, accepted)
+        elif server.streams(self._request):
+            await self._carry(server, pending, None)
+        else:
+            self._refuse(server, HTTPStatus.UPGRADE_REQUIRED, "this path is for WebSockets")
+
+    async def _carry(
+        self, server: Server, pending: PendingConnection, accepted: Response | None
+    ) -> None:
+        socket = self._socket(self._request, partial(server.secure, self._request))
+        self._respond(accepted, socket)
+        await server.carry(pending)(socket)
 
     def _refuse(self, server: Server, status: HTTPStatus, text: str) -> None:
         response = plain_response(status, text)

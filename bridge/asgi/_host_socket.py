@@ -1,4 +1,6 @@
-"""A WebSocket that belongs to an ASGI host: the host's end of it, on asyncio.
+"""A connection that belongs to an ASGI host: the host's end of it, on asyncio.
+
+It is a WebSocket, or a request whose answer comes piece by piece.
 
 Rule 1. Two tasks, one that receives and one that sends; ``carry()`` owns both.
 Rule 2. The host's own flow control counts: a block was sent when ``send`` has returned.
@@ -14,12 +16,15 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, final
 
+from websockets.http11 import Response
+
 from bargein.routes.logs import get_logger
 
 from ..websocket import Data
 from ..wires._server_limits import HARD_LIMIT_FACTOR, Limits
 from ._agent_socket import ABNORMAL_CLOSE, AgentSocket
 from ._agent_thread import Crossing
+from ._host_request import headers_of
 
 NO_STATUS = 1005
 """Close code of RFC 6455, section 7.4.1, for a close without one."""
@@ -50,9 +55,16 @@ class HostSocket:
     """The host's end of one connection; its public methods may be called from any thread."""
 
     def __init__(
-        self, receive: Receive, send: Send, to_host: Crossing, to_agent: Crossing, limits: Limits
+        self,
+        receive: Receive,
+        send: Send,
+        to_host: Crossing,
+        to_agent: Crossing,
+        limits: Limits,
+        *,
+        is_answer: bool = False,
     ) -> None:
-        """Take over an accepted connection.
+        """Take over an accepted WebSocket, or a request.
 
         Args:
             receive: Of the ASGI call.
@@ -60,13 +72,15 @@ class HostSocket:
             to_host: The way into the host's loop.
             to_agent: The way into the agent's loop.
             limits: The server's.
+            is_answer: Whether it is a request.
         """
         self._receive = receive
         self._send = send
         self._to_host = to_host
         self._to_agent = to_agent
         self._max_size = limits.max_message_bytes * HARD_LIMIT_FACTOR
-        self._outgoing: deque[list[Data] | tuple[int, str]] = deque()
+        self._is_answer = is_answer
+        self._outgoing: deque[list[Data] | tuple[int, str] | Response] = deque()
         self._has_outgoing = asyncio.Event()
         self._unread = 0
         self._has_room = asyncio.Event()
@@ -74,6 +88,10 @@ class HostSocket:
         self._is_closed = False
 
     # --- what the agent asks for, from its thread -----------------------------------------------
+
+    def begin(self, response: Response) -> None:
+        """Send how the answer to a request begins."""
+        self._to_host.post(partial(self._queue, response))
 
     def send(self, block: list[Data]) -> None:
         """Send messages, and tell the agent when that is done."""
@@ -84,7 +102,7 @@ class HostSocket:
         self._to_host.post(partial(self._make_room, size))
 
     def close(self, code: int, reason: str) -> None:
-        """Send a close frame behind what waits."""
+        """Send a close frame, or the end of the answer, behind what waits."""
         self._to_host.post(partial(self._queue, (code, reason)))
 
     def abort(self) -> None:
@@ -93,7 +111,7 @@ class HostSocket:
 
     # --- on the host's loop ---------------------------------------------------------------------
 
-    def _queue(self, what: list[Data] | tuple[int, str]) -> None:
+    def _queue(self, what: list[Data] | tuple[int, str] | Response) -> None:
         self._outgoing.append(what)
         self._has_outgoing.set()
 
@@ -117,11 +135,14 @@ class HostSocket:
             await asyncio.wait((reader, over, served), return_when=asyncio.FIRST_COMPLETED)
         finally:
             left = reader.result() if reader.done() else (ABNORMAL_CLOSE, "")
+            if self._is_answer and self._is_closed:
+                left = NO_STATUS, ""
             self._to_agent.post(partial(agent.leave, *left))
             for task in (reader, writer, over):
                 task.cancel()
             await asyncio.gather(reader, writer, over, return_exceptions=True)
-        if not self._is_closed and left[0] == ABNORMAL_CLOSE:
+        # The host breaks off an answer without an end.
+        if not (self._is_closed or self._is_answer) and left[0] == ABNORMAL_CLOSE:
             with suppress(Exception):  # it may be gone
                 await asyncio.wait_for(self._close(GOING_AWAY, ""), CLOSE_S)
 
@@ -130,6 +151,8 @@ class HostSocket:
         try:
             while True:
                 message = await self._receive()
+                if message["type"] == "http.disconnect":
+                    return ABNORMAL_CLOSE, ""
                 if message["type"] == "websocket.disconnect":
                     return message.get("code") or NO_STATUS, message.get("reason") or ""
                 text = message.get("text")
@@ -153,9 +176,14 @@ class HostSocket:
                     what = self._outgoing.popleft()
                     if isinstance(what, tuple):
                         await self._close(*what)
+                        if self._is_answer:
+                            self._is_over.set()  # its peer has nothing to say
                         return
+                    if isinstance(what, Response):
+                        await self._begin(what)
+                        continue
                     for data in what:
-                        await self._send(_message_of(data))
+                        await self._send(self._message_of(data))
                     self._to_agent.post(agent.sent)
                 self._has_outgoing.clear()
                 await self._has_outgoing.wait()
@@ -163,14 +191,26 @@ class HostSocket:
             log.info("host_socket_failed", error=repr(error))
             self._is_over.set()
 
+    async def _begin(self, response: Response) -> None:
+        headers = headers_of(response)
+        start = {"type": "http.response.start", "status": response.status_code, "headers": headers}
+        await self._send(start)
+        if response.body:
+            await self._send(self._message_of(bytes(response.body)))
+
     async def _close(self, code: int, reason: str) -> None:
         self._is_closed = True
-        await self._send({"type": "websocket.close", "code": code, "reason": reason})
+        if self._is_answer:
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        else:
+            await self._send({"type": "websocket.close", "code": code, "reason": reason})
 
-
-def _message_of(data: Data) -> AsgiMessage:
-    if isinstance(data, bytes):
-        return {"type": "websocket.send", "bytes": data}
-    # UTF-8 cannot encode a lone surrogate; a replacement keeps the connection alive.
-    text = data if data.isascii() else data.encode(errors="replace").decode()
-    return {"type": "websocket.send", "text": text}
+    def _message_of(self, data: Data) -> AsgiMessage:
+        if self._is_answer:
+            body = data.encode() if isinstance(data, str) else data
+            return {"type": "http.response.body", "body": body, "more_body": True}
+        if isinstance(data, bytes):
+            return {"type": "websocket.send", "bytes": data}
+        # UTF-8 cannot encode a lone surrogate; a replacement keeps the connection alive.
+        text = data if data.isascii() else data.encode(errors="replace").decode()
+        return {"type": "websocket.send", "text": text}

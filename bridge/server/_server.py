@@ -278,7 +278,7 @@ class Server(SuggestsNames):
                 pending.answer,
                 finish=self._admission.gate.secure,
                 takes_body=self._admission.gate.wires.takes_body,
-                streams=self._admission.gate.wires.streams,
+                streams=self.streams,
                 handshake_s=limits.handshake_s,
                 max_size=limits.max_message_bytes * HARD_LIMIT_FACTOR,
                 stall_s=limits.stall_s,
@@ -301,6 +301,10 @@ class Server(SuggestsNames):
     def secure(self, request: HttpRequest, response: Response) -> None:
         """Add the security headers to a response, including that of a handshake."""
         self._admission.gate.secure(request, response)
+
+    def streams(self, request: HttpRequest) -> bool:
+        """Whether a request is answered piece by piece."""
+        return self._admission.gate.wires.streams(request)
 
     def carry(self, pending: PendingConnection) -> Carry:
         """Return the function that carries a connection whose request was admitted."""

@@ -1,6 +1,7 @@
 """An HTTP request whose answer is written piece by piece, as a session's connection.
 
-Rule 1. The source's messages are bytes of HTTP, head and chunks; each is written as it comes.
+Rule 1. What ``begin()`` got goes before the source's messages; without a length of its own, each of
+these is a chunk of HTTP (RFC 9112, section 7.1), written as it comes.
 Rule 2. A peer that closes, or breaks the line, ends it at once: nobody hears the rest.
 Rule 3. However it ends, ``run()`` returns, and its stream is closed.
 """
@@ -9,11 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
-from http import HTTPStatus
 from typing import final
 
 import trio
-from websockets.datastructures import Headers
 from websockets.http11 import Response
 
 from ._connection import ABNORMAL_CLOSE, NO_STATUS, NORMAL_CLOSE, READ_BYTES, Data, Source
@@ -21,6 +20,8 @@ from ._http_request import HttpRequest
 
 MAX_READ_BYTES = 65_536
 """How much a peer may send behind its request: nothing is of use."""
+
+LAST_CHUNK = b"0\r\n\r\n"
 
 
 @final
@@ -65,6 +66,8 @@ class StreamedAnswer:
         self._wake = trio.Event()
         self._writing_since_s = math.inf
         self._is_done = False
+        self._head = b""
+        self._has_chunks = False
 
     @property
     def is_open(self) -> bool:
@@ -81,23 +84,14 @@ class StreamedAnswer:
         """The code of a normal close, once the answer was sent."""
         return NORMAL_CLOSE if self._is_done else None
 
-    def head(self, content_type: str, status: HTTPStatus = HTTPStatus.OK) -> bytes:
-        """Return the head of an answer that comes in chunks."""
-        headers = Headers(
-            [
-                ("Content-Type", content_type),
-                ("Transfer-Encoding", "chunked"),
-                ("Connection", "close"),
-            ]
-        )
-        response = Response(status.value, status.phrase, headers, b"")
+    def begin(self, response: Response) -> None:
+        """Say how the answer begins, before the first of its messages; see ``AnswerConnection``."""
+        self._has_chunks = "Content-Length" not in response.headers
+        if self._has_chunks:
+            response.headers["Transfer-Encoding"] = "chunked"
+            response.headers["Connection"] = "close"
         self._complete(response)
-        return response.serialize()
-
-    def whole(self, response: Response) -> bytes:
-        """Return an answer that comes at once."""
-        self._complete(response)
-        return response.serialize()
+        self._head = response.serialize()
 
     def end_with(self, code: int, reason: str = "") -> None:
         """Do nothing: an answer's end has no code."""
@@ -127,7 +121,7 @@ class StreamedAnswer:
         Cancelling this breaks the connection.
 
         Args:
-            source: The bytes to write.
+            source: What follows the beginning; nothing follows one that has a length.
             take: Not called: one request is all that comes.
             may_read: Not used.
         """
@@ -169,10 +163,18 @@ class StreamedAnswer:
             self._wake = trio.Event()  # before taking messages: later ones set it
             data = source.next()
             if data is not None:
-                self._writing_since_s = trio.current_time()
-                await self._stream.send_all(data.encode() if isinstance(data, str) else data)
-                self._writing_since_s = math.inf
+                await self._send(self._chunk(data.encode() if isinstance(data, str) else data))
             elif source.is_closed:
+                await self._send(LAST_CHUNK if self._has_chunks else b"")
                 return
             else:
                 await self._wake.wait()
+
+    def _chunk(self, data: bytes) -> bytes:
+        return f"{len(data):x}\r\n".encode() + data + b"\r\n"
+
+    async def _send(self, data: bytes) -> None:
+        head, self._head = self._head, b""
+        self._writing_since_s = trio.current_time()
+        await self._stream.send_all(head + data)
+        self._writing_since_s = math.inf

@@ -253,6 +253,24 @@ class WireConnection(Protocol):
         """
 
 
+@runtime_checkable
+class AnswerConnection(WireConnection, Protocol):
+    """A request that is answered piece by piece, as a session's connection; see ``Streams``."""
+
+    @property
+    def request(self) -> HttpRequest:
+        """The request, with its body."""
+        ...
+
+    def begin(self, response: Response) -> None:
+        """Say how the answer begins, once, before the first message of the source of ``run()``.
+
+        Args:
+            response: Its status and headers.  One with a length is all of the answer; for another
+                each message of the source is a piece of the body.
+        """
+
+
 class Session(Protocol):
     """A call of a wire, over one connection or several."""
 
@@ -344,8 +362,7 @@ class Streams(Protocol):
     """A wire whose calls are asked for by HTTP, and answered piece by piece; it says so by having
     these.
 
-    Its ``answer()`` returns a ``NewCall``, and its session gets a ``StreamedAnswer`` as the
-    connection.  An ASGI host has none.
+    Its ``answer()`` returns a ``NewCall``, and its session gets an ``AnswerConnection``.
     """
 
     @property

@@ -1,7 +1,7 @@
 """Requests and answers of OpenAI's chat completions, as an agent's: no I/O, and no state.
 
 Rule 1. ``read_request()`` never raises: what is wrong is a text for the client.
-Rule 2. A streamed answer is server-sent events in HTTP's chunks, and ends with ``[DONE]``.
+Rule 2. A streamed answer is server-sent events, and ends with ``[DONE]``.
 
 Source: OpenAI's reference of chat completions and their streaming; Vapi's page on custom models,
 which adds ``call`` to the body.
@@ -24,7 +24,7 @@ MAX_MESSAGES = 2_000
 
 MAX_ID_CHARS = 200
 DONE = b"data: [DONE]\n\n"
-LAST_CHUNK = b"0\r\n\r\n"
+"""The end of a streamed answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class CompletionAnswer:
     model: str
 
     def piece(self, delta: Mapping[str, Any], finish: str | None = None) -> bytes:
-        """Return a piece of a streamed answer as a chunk."""
+        """Return a piece of a streamed answer."""
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
         return _event({**self._fields("chat.completion.chunk"), "choices": [choice]})
 
@@ -137,18 +137,8 @@ class CompletionAnswer:
         return {"id": self.id, "object": kind, "created": self.created_s, "model": self.model}
 
 
-def done() -> bytes:
-    """Return the end of a streamed answer."""
-    return chunk(DONE) + LAST_CHUNK
-
-
 def _event(fields: Mapping[str, Any]) -> bytes:
-    return chunk(b"data: " + to_json(fields) + b"\n\n")
-
-
-def chunk(data: bytes) -> bytes:
-    """Return bytes as a chunk of HTTP (RFC 9112, section 7.1)."""
-    return f"{len(data):x}\r\n".encode() + data + b"\r\n"
+    return b"data: " + to_json(fields) + b"\n\n"
 
 
 _KINDS = {

@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 from uuid import uuid4
 
 import trio
+from websockets.datastructures import Headers
+from websockets.http11 import Response
 
 from bargein.routes import Message
 
 from ...events import AgentGenerationComplete, UserStoppedSpeaking
 from ...protocol._outbox import Outbox
 from ...websocket import Data, http_response
-from ...websocket._streamed_answer import StreamedAnswer
-from .._wire import HostedCall
+from .._wire import AnswerConnection, HostedCall
 from ..text._text_events import Ignored, Prompt
 from ..text._text_transport import LONGEST_TURN_S, TextWireTransport
-from ._completions_codec import CompletionAnswer, CompletionRequest, done
+from ._completions_codec import DONE, CompletionAnswer, CompletionRequest
 
 if TYPE_CHECKING:
     from ...call._call import Call
@@ -47,7 +48,7 @@ class AnswerWriter:
     """
 
     def __init__(
-        self, connection: StreamedAnswer, outbox: Outbox, asked: CompletionRequest
+        self, connection: AnswerConnection, outbox: Outbox, asked: CompletionRequest
     ) -> None:
         """Start with nothing written.
 
@@ -64,7 +65,8 @@ class AnswerWriter:
         self._text = ""
         self._answer = CompletionAnswer(f"chatcmpl-{uuid4().hex}", int(time.time()), asked.model)
         if asked.is_streamed:
-            outbox.enqueue(connection.head("text/event-stream; charset=utf-8"))
+            headers = Headers({"Content-Type": "text/event-stream; charset=utf-8"})
+            connection.begin(Response(HTTPStatus.OK, HTTPStatus.OK.phrase, headers))
             outbox.enqueue(self._answer.piece({"role": "assistant", "content": ""}))
 
     def write(self, text: str) -> None:
@@ -86,11 +88,10 @@ class AnswerWriter:
             self._outbox.enqueue(self._answer.piece({}, "stop"))
             if self._asked.tells_usage:
                 self._outbox.enqueue(self._answer.usage())
-            self._outbox.enqueue(done())
+            self._outbox.enqueue(DONE)
         else:
             body = self._answer.whole(self._text)
-            response = http_response(HTTPStatus.OK, "application/json", body)
-            self._outbox.enqueue(self._connection.whole(response))
+            self._connection.begin(http_response(HTTPStatus.OK, "application/json", body))
         self._outbox.close()
 
 

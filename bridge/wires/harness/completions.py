@@ -13,9 +13,9 @@ from websockets.http11 import Response
 
 from ...protocol._outbox import Outbox
 from ...websocket import HttpRequest, http_response
-from ...websocket._streamed_answer import StreamedAnswer
 from .._signals import Signals
 from .._wire import (
+    AnswerConnection,
     HostedCall,
     NewCall,
     RequestRefusedError,
@@ -96,7 +96,7 @@ class CompletionsSession:
             connection: Its connection.
             asked: The request.
         """
-        assert isinstance(connection, StreamedAnswer)  # by the port, for paths of ``streams``
+        assert isinstance(connection, AnswerConnection)  # by the port, for paths of ``streams``
         self._served += 1
         try:
             await self._is_open.wait()
@@ -133,11 +133,10 @@ class CompletionsSession:
             call.router.call_at((self, "next"), at_s, lambda: self._hosted.end("silence"))
 
 
-async def refuse(connection: StreamedAnswer, status: HTTPStatus, code: str, text: str) -> None:
+async def refuse(connection: AnswerConnection, status: HTTPStatus, code: str, text: str) -> None:
     """Answer a request with an error."""
     outbox = Outbox()
-    response = http_response(status, "application/json", error(status, code, text))
-    outbox.enqueue(connection.whole(response))
+    connection.begin(http_response(status, "application/json", error(status, code, text)))
     outbox.close()
     await connection.run(outbox, lambda data: None)
 
@@ -178,7 +177,7 @@ class CompletionsWire:
 
     async def resume(self, connection: WireConnection, place: ResumePlace) -> None:
         """Answer a request of an open call, until that is done."""
-        assert isinstance(connection, StreamedAnswer)  # by the port, for paths of ``streams``
+        assert isinstance(connection, AnswerConnection)  # by the port, for paths of ``streams``
         request = connection.request
         asked = _read(request)
         assert not isinstance(asked, str)  # by ``wants_resume()``
@@ -191,7 +190,7 @@ class CompletionsWire:
 
     def session(self, connection: WireConnection, call: HostedCall) -> CompletionsSession:
         """Return the session of a call."""
-        assert isinstance(connection, StreamedAnswer)  # by the port, for paths of ``streams``
+        assert isinstance(connection, AnswerConnection)  # by the port, for paths of ``streams``
         asked = _read(connection.request)
         assert not isinstance(asked, str)  # by ``answer()``
         key = _key(connection.request, asked)

@@ -11,6 +11,7 @@ import trio
 import bargein.asgi
 from bargein import App, Message
 from bargein.events import AgentResponse, UserStartedSpeaking, UserTranscriptionReceived
+from bargein.harness import CompletionsWire
 from bargein.server import Limits
 
 TOKEN = b"a token of sixteen"
@@ -375,3 +376,100 @@ def test_an_unknown_kind_of_scope_is_named():
     """What a later version of ASGI adds is no crash without a word."""
     with pytest.raises(ValueError, match="carrier-pigeon"):
         asyncio.run(bargein.asgi.app(agent())({"type": "carrier-pigeon"}, _nothing, _nothing))
+
+
+def completions():
+    """Return a mounted agent that answers in two pieces, and the line of a request to it."""
+
+    async def answer(call):
+        async def repeat(message: Message):
+            yield AgentResponse(content=f"{message.event.content} ")
+            await trio.sleep(0.1)
+            yield AgentResponse(content="Yes.")
+            if "stay" in message.event.content:
+                await trio.sleep_forever()
+
+        route = call.bridge().on(UserTranscriptionReceived).interrupt_on(UserStartedSpeaking)
+        route.stream(repeat).broadcast()
+        cuts.append(call)
+
+    cuts = []
+    voice = bargein.asgi.app(App(answer), wires=[CompletionsWire()])
+
+    def ask(text, **asked):
+        line = Line(voice, "http", "/v1/chat/completions", b"", method="POST", scheme="http")
+        messages = [{"role": "user", "content": text}]
+        body = json.dumps({"messages": messages, "user": "call-7", **asked}).encode()
+        line.incoming.put_nowait({"type": "http.request", "body": body})
+        return line
+
+    return voice, ask, cuts
+
+
+def test_an_answer_comes_piece_by_piece_through_the_host():
+    """Each piece is passed on as it comes; an answer that is not streamed comes at once."""
+
+    async def main():
+        voice, ask, calls = completions()
+        async with voice.lifespan():
+            line = ask("Coffee.", stream=True)
+            start = await line.sent()
+            headers = dict(start["headers"])
+            assert (start["type"], start["status"]) == ("http.response.start", 200)
+            assert headers[b"content-type"] == b"text/event-stream; charset=utf-8"
+            assert headers[b"x-content-type-options"] == b"nosniff"
+            assert b"transfer-encoding" not in headers  # the host's own
+            said = []
+            while (message := await line.sent())["more_body"]:
+                said.append(message["body"])
+            assert b"Coffee." in b"".join(said[:-1])  # not all in one
+            assert said[-1].endswith(b"data: [DONE]\n\n")
+            await line.task
+            whole = ask("Tea.")
+            start, body, end = [await whole.sent() for _ in range(3)]
+            text = json.loads(body["body"])["choices"][0]["message"]["content"]
+            assert text == "Tea. Yes."
+            assert dict(start["headers"])[b"content-length"] == str(len(body["body"])).encode()
+            assert not end["more_body"]
+            await whole.task
+            assert len(calls) == 1  # both requests are of one call
+
+    asyncio.run(main())
+
+
+def test_a_host_whose_client_leaves_interrupts_the_answer():
+    """The answer is cut, and the call goes on with the next request."""
+
+    async def main():
+        voice, ask, calls = completions()
+        async with voice.lifespan():
+            line = ask("Please stay.", stream=True)
+            while b"Yes." not in (await line.sent()).get("body", b""):
+                pass
+            await line.incoming.put({"type": "http.disconnect"})
+            async with asyncio.timeout(20):
+                await line.task
+            said = ask("Tea.")
+            await said.sent()
+            text = json.loads((await said.sent())["body"])["choices"][0]["message"]["content"]
+            assert text == "Tea. Yes."
+            (cut,) = calls[0].history.interruptions
+            assert cut.verb == "barge_in"
+
+    asyncio.run(main())
+
+
+def test_a_conversation_is_longer_than_a_webhook():
+    """A request for a completion has four times the limit of a message; one of a webhook 64 KiB."""
+
+    async def main():
+        voice, ask, _ = completions()
+        async with voice.lifespan():
+            answered = ask("Tea.", more="x" * 100_000)
+            assert (await answered.sent())["status"] == 200
+            refused = ask("Tea.", more="x" * 300_000)
+            assert (await refused.sent())["status"] == 413
+            other = Line(voice, "http", "/", method="POST")
+            assert (await other.ask(b"x" * 100_000))[0] == 413
+
+    asyncio.run(main())
