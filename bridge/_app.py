@@ -30,7 +30,7 @@ from .call._call import Call
 from .call._open_call import open_bare_call
 from .control._tool_permissions import PermissionQuestion
 from .events import AgentError, CallStarted, PermissionRequested
-from .history._history import History
+from .history._history import Entry, History
 from .monitoring._silence_budgets import Budgets
 from .monitoring.error_text import detail, headline
 from .validation.arguments import check_has, check_instance, check_model, check_takes
@@ -335,7 +335,7 @@ class App(SuggestsNames):
         check_trio("App.open_call()")
         call_id = call_id or secrets.token_hex(8)
         async with (
-            self._open_memory(conversation, recorder) as memory,
+            self._open_memory(conversation, request, recorder) as memory,
             open_bare_call(
                 transport,
                 call_id=call_id,
@@ -400,15 +400,16 @@ class App(SuggestsNames):
         )
 
     def _open_memory(
-        self, conversation: str | None, recorder: RecordsCall | None
+        self, conversation: str | None, request: CallRequest | None, recorder: RecordsCall | None
     ) -> AbstractAsyncContextManager[_Memory]:
+        earlier: Sequence[Entry] = () if request is None else request.earlier
         saved = None if recorder is None else recorder.saved
         if saved is not None:
-            conversation = saved.conversation
+            conversation, earlier = saved.conversation, saved.entries
         name = secrets.token_hex(8) if conversation is None else conversation
         if self.conversations is None:
-            return nullcontext(_Memory(History(() if saved is None else saved.entries), name))
-        return _open_saved(self.conversations, name)
+            return nullcontext(_Memory(History(earlier), name))
+        return _open_saved(self.conversations, name, earlier)
 
     async def _start_call(
         self, call: Call, transport: Transport, speech: SpeechStack | None
@@ -467,13 +468,17 @@ class App(SuggestsNames):
 
 
 @asynccontextmanager
-async def _open_saved(conversations: Conversations, name: str) -> AsyncIterator[_Memory]:
+async def _open_saved(
+    conversations: Conversations, name: str, earlier: Sequence[Entry]
+) -> AsyncIterator[_Memory]:
     # Most programs store nothing, and loading this brings SQLite.
     from .conversations._safe_writer import SafeWriter
 
     async with conversations.open_conversation(name) as opened:
-        history = History(opened.entries)
+        history = History(opened.entries or earlier)
         writer = SafeWriter(opened)
+        for index in range(len(opened.entries), len(history)):
+            writer.write(index, history.entries[index])
         history.on_change = writer.write
         try:
             yield _Memory(history, name, writer)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from .validation.arguments import check_strings
+
+if TYPE_CHECKING:
+    from .history._entries import Entry
 
 Direction = Literal["inbound", "outbound"]
 """Whether a call came in, or the app has placed it."""
@@ -91,6 +94,9 @@ class CallRequest:
     token_expires_s: float | None = None
     """When the caller's signed token expires, in seconds since the epoch; ``None`` if it has
     none."""
+    earlier: tuple[Entry, ...] = field(default=(), repr=False)
+    """What was said before, as the client tells it: the history of the call begins with it, unless
+    its conversation is stored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,6 +215,7 @@ def call_request(
         token_expires_s=bearer.expires_s,
         direction=asked.direction,
         answer=asked.answer,
+        earlier=asked.earlier,
     )
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .._call_request import CallRequest
     from .._transport_protocol import Transport
     from ..call._call import Call
+    from ..history._entries import Entry
     from ..takeover._call_recorder import CallRecorder as CallRecorder
     from ..takeover._call_records import SavedCall as SavedCall
 
@@ -161,6 +162,8 @@ class NewCall:
     """Whether the app has placed the call."""
     answer: Callable[[Call], Awaitable[object]] | None = None
     """What answers it instead of the app's function; ``None`` for that."""
+    earlier: tuple[Entry, ...] = ()
+    """What was said before it, elsewhere; see ``CallRequest.earlier``."""
 
 
 class RequestRefusedError(BargeinError):

@@ -16,6 +16,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from ...history._entries import AgentEntry, Entry, UserEntry
 from ...validation.foreign_data import read_json
 from ..text._text_events import MAX_TEXT_CHARS
 
@@ -42,6 +43,20 @@ class CompletionRequest:
     model: str
     is_streamed: bool
     tells_usage: bool
+
+    def earlier(self, now_s: float) -> tuple[Entry, ...]:
+        """Return what was said before the caller's last words, as the history has it.
+
+        Args:
+            now_s: The time of the entries, on trio's clock: nobody tells when it was.
+        """
+        entries: list[Entry] = []
+        for turn, heard in enumerate(self.heard[: max(1, len(self.user))]):
+            if turn:
+                entries.append(UserEntry(now_s, self.user[turn - 1]))
+            if heard:
+                entries.append(AgentEntry(now_s, turn + 1, "", heard, heard))
+        return tuple(entries)
 
 
 def read_request(body: bytes, header: str = "") -> CompletionRequest | str:

@@ -168,7 +168,7 @@ class CompletionsWire:
         asked = _read(request)
         if isinstance(asked, str):
             raise RequestRefusedError("bad_message", asked)
-        return NewCall(mode="text")
+        return NewCall(mode="text", earlier=asked.earlier(trio.current_time()))
 
     def wants_resume(self, request: HttpRequest) -> bool:
         """Whether a request is of a call that is open, and comes with the same token."""

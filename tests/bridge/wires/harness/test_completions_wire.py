@@ -1,12 +1,13 @@
 """Chat completions behind the port: forms of answers and errors, who may ask, and bad peers."""
 
 import json
+from contextlib import asynccontextmanager
 
 import pytest
 import trio
 from structlog.testing import capture_logs
 
-from bargein import App
+from bargein import App, UserEntry
 from bargein.events import AgentResponse, UserTranscriptionReceived
 from bargein.fakes import HttpRefusedError, MemoryListener
 from bargein.harness import CompletionsWire
@@ -198,3 +199,68 @@ async def test_requests_that_never_came_leave_nothing_out(autojump_clock):
         assert said == ["One. Two.", "One. Two."]
         agent = [one.heard for one in calls[0].history.entries if one.role == "agent"]
         assert agent[:2] == ["Good evening,", "Good"]
+
+
+MET = [
+    {"role": "system", "content": "You are the platform's."},
+    {"role": "assistant", "content": "Welcome. What is it?"},
+    {"role": "user", "content": "A coffee."},
+    {"role": "assistant", "content": "With milk?"},
+    {"role": "tool", "content": "milk: 2 litres", "tool_call_id": "x"},
+    {"role": "user", "content": [{"type": "text", "text": "Yes, please."}]},
+]
+
+
+@pytest.mark.parametrize("user", ["", "call-7"], ids=["without an id", "of a call"])
+async def test_a_conversation_that_began_elsewhere_is_remembered(user, autojump_clock):
+    """The history begins with what the caller and the assistant have said before, once."""
+    calls = []
+
+    async def remembering(call):
+        calls.append(call)
+        await answer(call)
+
+    door, opened = served(remembering)
+    async with opened:
+        asked = {"messages": MET, "user": user}
+        await asked_json(door, "POST", PATH, asked, BEARER)
+        if user:
+            heard = {"role": "assistant", "content": "Good day."}
+            again = [*MET, heard, {"role": "user", "content": "Bye."}]
+            await asked_json(door, "POST", PATH, {**asked, "messages": again}, BEARER)
+        (call,) = calls
+        said = [e.content if e.role == "user" else e.generated for e in call.history]
+        expected = ["Welcome. What is it?", "A coffee.", "With milk?", "Yes, please.", "Good day."]
+        assert said == ([*expected, "Bye.", "Good day."] if user else expected)
+        assert [entry.answer for entry in call.history if entry.role == "agent"][:3] == [1, 2, 3]
+
+
+class Store:
+    """Keeps one conversation in memory."""
+
+    id = "ada"
+    on_trouble = None
+
+    def __init__(self, *entries):
+        self.entries = entries
+        self.saved = {}
+
+    @asynccontextmanager
+    async def open_conversation(self, id):
+        yield self
+
+    def write(self, index, entry):
+        self.saved[index] = entry
+
+
+@pytest.mark.parametrize("known", [0, 1], ids=["a new one", "one that is stored"])
+async def test_what_was_said_elsewhere_is_stored_once(known, autojump_clock):
+    """A stored conversation begins with it; of one that has entries already, these count."""
+    store = Store(*[UserEntry(0.0, "Hello.")][:known])
+    door = MemoryListener()
+    app = App(answer, conversations=store)
+    async with open_server(app, wires=(CompletionsWire(),), listeners=[door], token=TOKEN):
+        await asked_json(door, "POST", PATH, {"messages": MET}, BEARER)
+    roles = [entry.role for _, entry in sorted(store.saved.items())]
+    assert roles == (["user", "agent"] if known else ["agent", "user", "agent", "user", "agent"])
+    assert sorted(store.saved) == list(range(known, known + len(roles)))
