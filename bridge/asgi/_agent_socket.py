@@ -32,7 +32,7 @@ ABNORMAL_CLOSE = 1006
 class HostSide(Protocol):
     """The host's end; its methods may be called from trio's thread, and return at once."""
 
-    def begin(self, response: Response) -> None:
+    def respond(self, response: Response) -> None:
         """Send how the answer to a request begins."""
         ...
 
@@ -143,10 +143,10 @@ class AgentSocket:
 
     # --- doing ----------------------------------------------------------------------------------
 
-    def begin(self, response: Response) -> None:
+    def respond(self, response: Response) -> None:
         """Say how the answer to a request begins; see ``AnswerConnection``."""
         self._complete(response)
-        self._host.begin(response)
+        self._host.respond(response)
 
     def end_with(self, code: int, reason: str = "") -> None:
         """Set the code and reason of the close frame, sent once the source is closed and empty."""

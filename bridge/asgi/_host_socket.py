@@ -89,7 +89,7 @@ class HostSocket:
 
     # --- what the agent asks for, from its thread -----------------------------------------------
 
-    def begin(self, response: Response) -> None:
+    def respond(self, response: Response) -> None:
         """Send how the answer to a request begins."""
         self._to_host.post(partial(self._queue, response))
 
@@ -180,7 +180,7 @@ class HostSocket:
                             self._is_over.set()  # its peer has nothing to say
                         return
                     if isinstance(what, Response):
-                        await self._begin(what)
+                        await self._respond(what)
                         continue
                     for data in what:
                         await self._send(self._message_of(data))
@@ -191,7 +191,7 @@ class HostSocket:
             log.info("host_socket_failed", error=repr(error))
             self._is_over.set()
 
-    async def _begin(self, response: Response) -> None:
+    async def _respond(self, response: Response) -> None:
         headers = headers_of(response)
         start = {"type": "http.response.start", "status": response.status_code, "headers": headers}
         await self._send(start)

@@ -1,7 +1,7 @@
 """An HTTP request whose answer is written piece by piece, as a session's connection.
 
-Rule 1. What ``begin()`` got goes before the source's messages; without a length of its own, each of
-these is a chunk of HTTP (RFC 9112, section 7.1), written as it comes.
+Rule 1. The response goes before the source's messages; if it has no length, each of these is a
+chunk of HTTP (RFC 9112, section 7.1), written as it comes.
 Rule 2. A peer that closes, or breaks the line, ends it at once: nobody hears the rest.
 Rule 3. However it ends, ``run()`` returns, and its stream is closed.
 """
@@ -84,7 +84,7 @@ class StreamedAnswer:
         """The code of a normal close, once the answer was sent."""
         return NORMAL_CLOSE if self._is_done else None
 
-    def begin(self, response: Response) -> None:
+    def respond(self, response: Response) -> None:
         """Say how the answer begins, before the first of its messages; see ``AnswerConnection``."""
         self._has_chunks = "Content-Length" not in response.headers
         if self._has_chunks:

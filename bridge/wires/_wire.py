@@ -265,7 +265,7 @@ class AnswerConnection(WireConnection, Protocol):
         """The request, with its body."""
         ...
 
-    def begin(self, response: Response) -> None:
+    def respond(self, response: Response) -> None:
         """Say how the answer begins, once, before the first message of the source of ``run()``.
 
         Args:

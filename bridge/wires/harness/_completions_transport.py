@@ -66,7 +66,7 @@ class AnswerWriter:
         self._answer = CompletionAnswer(f"chatcmpl-{uuid4().hex}", int(time.time()), asked.model)
         if asked.is_streamed:
             headers = Headers({"Content-Type": "text/event-stream; charset=utf-8"})
-            connection.begin(Response(HTTPStatus.OK, HTTPStatus.OK.phrase, headers))
+            connection.respond(Response(HTTPStatus.OK, HTTPStatus.OK.phrase, headers))
             outbox.enqueue(self._answer.piece({"role": "assistant", "content": ""}))
 
     def write(self, text: str) -> None:
@@ -91,7 +91,7 @@ class AnswerWriter:
             self._outbox.enqueue(DONE)
         else:
             body = self._answer.whole(self._text)
-            self._connection.begin(http_response(HTTPStatus.OK, "application/json", body))
+            self._connection.respond(http_response(HTTPStatus.OK, "application/json", body))
         self._outbox.close()
 
 

@@ -136,7 +136,7 @@ class CompletionsSession:
 async def refuse(connection: AnswerConnection, status: HTTPStatus, code: str, text: str) -> None:
     """Answer a request with an error."""
     outbox = Outbox()
-    connection.begin(http_response(status, "application/json", error(status, code, text)))
+    connection.respond(http_response(status, "application/json", error(status, code, text)))
     outbox.close()
     await connection.run(outbox, lambda data: None)
 
