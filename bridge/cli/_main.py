@@ -221,6 +221,7 @@ def _serve(options: argparse.Namespace) -> int:
         calls_per_address=options.calls_per_address,
         resume_s=options.resume,
         silence_s=options.silence,
+        drain_s=options.drain,
         watch=options.watch,
     )
     worker = start_of_worker()

@@ -191,6 +191,13 @@ def add_connections(parser: argparse.ArgumentParser) -> None:
         "once (%(default)g)",
     )
     parser.add_argument(
+        "--drain",
+        type=as_positive_float,
+        default=Limits().drain_s,
+        metavar="SECONDS",
+        help="how long calls may take to end, or to leave at a quiet moment (%(default)g)",
+    )
+    parser.add_argument(
         "--watch",
         choices=get_args(WatchLevel),
         default=Limits().watch,

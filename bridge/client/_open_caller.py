@@ -236,7 +236,7 @@ async def _redial(way: _CallerSettings, caller: NetworkCaller) -> None:
     """
     until_s = trio.current_time() + caller.line.resume_s
     if way.can_redial and caller.line.can_resume:
-        for pause_s in pauses():
+        for pause_s in pauses(at_once=caller.line.was_sent_away):
             await trio.sleep(pause_s)
             if trio.current_time() >= until_s:
                 break

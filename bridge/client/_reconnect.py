@@ -12,6 +12,7 @@ from ..protocol._connection_messages import Greeting
 from ..protocol._outbox import Outbox
 from ..protocol._reconnect_backlog import Backlog
 from ..websocket import Data
+from ..websocket._connection import SERVICE_RESTART
 
 JITTER_S = 0.05, 0.5
 """The pause before the first attempt, in seconds, at random: a server that is lost loses all its
@@ -36,6 +37,7 @@ class ReconnectingLine:
         is_up: Whether there is a connection now.
         call_id: The id of the call, which is no secret: any server finds the call by it.
         resume_s: How many seconds the server waits for this caller to come back, by its ``Limits``.
+        was_sent_away: Whether the server has asked this caller to come back at once.
     """
 
     def __init__(self, outbox: Outbox, greeting: Greeting) -> None:
@@ -45,6 +47,7 @@ class ReconnectingLine:
             greeting: The server's first message on it.
         """
         self.resumes = 0
+        self.was_sent_away = False
         self.is_up = True
         self.call_id = greeting.call
         self.resume_s = greeting.resume_s
@@ -82,6 +85,7 @@ class ReconnectingLine:
             stopped_at: What was playing; ``None`` for nothing.
         """
         self.is_up = False
+        self.was_sent_away = close_code == SERVICE_RESTART
         self._stopped_at = stopped_at
         self._backlog.leave()
         if close_code == TOO_BIG:
@@ -108,9 +112,9 @@ class ReconnectingLine:
         self.is_up = True
 
 
-def pauses() -> Iterator[float]:
-    """Yield the seconds to wait before each attempt: few, then more, with random jitter."""
-    yield random.uniform(*JITTER_S)
+def pauses(*, at_once: bool = False) -> Iterator[float]:
+    """Yield the seconds to wait before each attempt: few or none, then more, at random."""
+    yield 0.0 if at_once else random.uniform(*JITTER_S)
     pause_s = FIRST_PAUSE_S
     while True:
         yield pause_s * random.uniform(0.5, 1.0)

@@ -19,6 +19,7 @@ const LONGEST_PAUSE_MS = 2000;
 const MAX_KEPT = 500;
 const UTTERANCE_BYTES = 4;
 const TOO_BIG = 1009; // the server's close code for a too large message
+const RESTARTS = 1012; // and for a call that another worker goes on with at once
 
 export class Line {
   #url;
@@ -202,18 +203,18 @@ export class Line {
     this.#isUp = false;
     clearInterval(this.#timers.alive);
     this.#on.lost();
-    this.#seek(performance.now());
+    this.#seek(performance.now(), { atOnce: code === RESTARTS });
     return undefined;
   };
 
-  /** Reconnects after a loss at the given time. */
-  #seek(lostAt) {
+  /** Reconnects after a loss at the given time; at once if the server has asked for it. */
+  #seek(lostAt, { atOnce = false } = {}) {
     this.#lostAt = lostAt;
     this.#pause = 0;
     addEventListener("online", this.#tryNow);
     document.addEventListener("visibilitychange", this.#tryIfSeen);
     const jitter = LONGEST_JITTER_MS - SHORTEST_JITTER_MS;
-    const pause = SHORTEST_JITTER_MS + Math.random() * jitter;
+    const pause = atOnce ? 0 : SHORTEST_JITTER_MS + Math.random() * jitter;
     this.#timers.again = setTimeout(() => this.#again({}), pause);
   }
 

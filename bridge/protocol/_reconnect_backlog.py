@@ -142,6 +142,12 @@ class Backlog:
         """Wait for another connection, because this one is lost."""
         self._switch_to(self._open_outbox())
 
+    def fall_silent(self) -> None:
+        """Send nothing more to anybody but what waits for the connection already."""
+        self._outbox.spare = lambda: None
+        self._outbox = self._open_outbox()
+        self.enqueue = self._outbox.enqueue
+
     def can_resume(self, asked: Resume) -> bool:
         """Whether everything that a client missed is still kept."""
         return self._forgotten <= asked.received <= self._count

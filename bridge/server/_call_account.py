@@ -57,13 +57,14 @@ class CallAccount:
         recorder: Records it, so that another process can go on with it; ``None`` for nobody.
         is_over: Whether it is over, and its client knows or cannot be told.
         refused: Why it was refused before it began; see ``HostedCall``.
+        has_left: Whether another process is to go on with it.
         forgotten: Set when nobody will come back for its end.
     """
 
     __slots__ = (
-        "_attend", "_audio", "_ending", "_expires_at_s", "_reason", "_refused", "_started_s",
-        "_wire", "app", "call", "call_id", "forgotten", "is_over", "limits", "metrics", "recorder",
-        "refused", "request",
+        "_attend", "_audio", "_ending", "_expires_at_s", "_give_room_back", "_reason", "_refused",
+        "_started_s", "_wire", "app", "call", "call_id", "forgotten", "has_left", "is_over",
+        "limits", "metrics", "recorder", "refused", "request",
     )  # fmt: skip
 
     def __init__(
@@ -79,6 +80,7 @@ class CallAccount:
         refused: CallNotOpenedError | None = None,
         recorder: CallRecorder | None = None,
         wire: str = "",
+        give_room_back: Callable[[], None] = lambda: None,
     ) -> None:
         """Count the call, unless it is refused; nothing else happens before ``run()``.
 
@@ -88,6 +90,7 @@ class CallAccount:
             refused: Why it is not opened, if others came before it.
             recorder: Records it; ``None`` for nobody.
             wire: The name of its wire.
+            give_room_back: Called once when another process may have the call.
         """
         self.call_id = call_id
         self.app = app
@@ -99,6 +102,7 @@ class CallAccount:
         self.forgotten = trio.Event()
         self.recorder = recorder
         self._wire = wire
+        self._give_room_back, self.has_left = give_room_back, False
         self._attend = attend
         self.refused = None if refused is None else refused.code
         self._refused = refused
@@ -121,6 +125,20 @@ class CallAccount:
     def forget(self) -> None:
         """Say that no client will come back for the end of this call."""
         self.forgotten.set()
+
+    def leave(self, reason: str) -> None:
+        """End the call here, and leave it to another process; see ``HostedCall``."""
+        self.has_left = True
+        if self.recorder is not None:
+            self.recorder.seal()
+        self.end(reason)
+        self.forget()
+
+    async def release(self) -> None:
+        """Let another process have the call; see ``HostedCall``."""
+        self._give_room_back()  # first: whoever takes the call asks for it
+        if self.recorder is not None:
+            await self.recorder.close(is_over=False)
 
     def learn(self, query: Mapping[str, str]) -> None:
         """Add to the request's query what the first message says; see ``HostedCall``."""

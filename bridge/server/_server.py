@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 import trio
 from structlog.contextvars import bind_contextvars
 from websockets.http11 import Response
-from websockets.protocol import State
-from websockets.server import ServerProtocol
 
 from bargein.routes.error_containment import CONTAINED
 from bargein.routes.error_hints import SuggestsNames
@@ -23,14 +21,12 @@ from bargein.routes.logs import get_logger
 
 from ..events import EventLoopBlocked
 from ..websocket import Connection, Data, HttpRequest, accept_or_stream, check_all
-from ..websocket._protocol_log import PROTOCOL_LOG
 from ..wires._metrics import Metrics
 from ..wires._operators import Operators
 from ..wires._server_limits import HARD_LIMIT_FACTOR, Limits
 from ..wires._wire import (
     HostedCall,
     RefusalCode,
-    RequestRefusedError,
     Resumes,
     Session,
     Wire,
@@ -44,6 +40,7 @@ from ._connections_per_address import ResumeConnections
 from ._listening_sockets import PatientListener, ServerListener, address_of, peer_of
 from ._proxies import TrustedProxies
 from ._sharing import Alone, KeepsCalls, ResumedConnection, Sharing
+from ._takeovers import Takeovers, resumed_connection
 
 if TYPE_CHECKING:
     from .._app import App
@@ -152,8 +149,6 @@ class Server(SuggestsNames):
         self._resuming = ResumeConnections(
             limits.max_calls, limits.resumes_per_address, self.metrics.over_budget
         )
-        self._idle = trio.Event()
-        self._draining = False
         self._service = trio.CancelScope()
         self._grace = trio.CancelScope()
         self._listening = trio.CancelScope()
@@ -161,12 +156,12 @@ class Server(SuggestsNames):
         self._accepting.set()
         self._access = access
         self._sharing = sharing or Alone(limits, self.metrics)
-        self._journals = journals
+        self._takeovers = Takeovers(self._hosted, journals, self._sharing, limits.drain_s)
         self._admission = Admission(
             app,
             wires,
             self.metrics,
-            lambda: self._draining,
+            lambda: self._takeovers.is_draining,
             self._sharing,
             access=access,
             proxies=proxies,
@@ -228,29 +223,21 @@ class Server(SuggestsNames):
             self._accepting.set()
 
     async def retire(self) -> None:
-        """Stop listening, and return once the calls are over by themselves.
+        """Stop listening, give calls away to other workers, and return once all others are over.
 
         Cancelling it is safe.
         """
         self._listening.cancel(reason="retired")
-        await self._all_calls_over()
-
-    async def _all_calls_over(self) -> None:
-        # A fresh one: the one before may have been set when no call was open yet.
-        while self._hosted:
-            self._idle = trio.Event()
-            await self._idle.wait()
+        await self._takeovers.give_away()
 
     async def drain(self) -> None:
-        """Refuse new calls, end those that are open with reason ``shutdown``, stop listening.
+        """Leave calls to others that can go on with them, end all others, stop listening.
 
-        It returns once all are over, which the limits of each call bound; it has no deadline of its
-        own.  Cancelling it is safe.
+        Others get calls at their next quiet moment, or after the time for draining; all other calls
+        end with reason ``shutdown``.  It returns once all are over, which the limits of each call
+        bound.  Cancelling it is safe.
         """
-        self._draining = True
-        for account, _, _ in tuple(self._hosted.values()):
-            account.end("shutdown")
-        await self._all_calls_over()
+        await self._takeovers.drain(self._grace, self._listening)
         # Last: until then whoever calls is told that the server is draining.
         self._listening.cancel(reason="drained")
 
@@ -258,7 +245,8 @@ class Server(SuggestsNames):
 
     async def _serve_stream(self, stream: trio.abc.Stream) -> None:
         try:
-            carried = await self._accept(stream)
+            with self._takeovers.arrival():
+                carried = await self._accept(stream)
             if carried is not None:
                 with CONTAINED:
                     await carried()
@@ -331,16 +319,7 @@ class Server(SuggestsNames):
             stream: What carries it.
             resumed: What it has said so far.
         """
-        limits = self._limits
-        protocol = ServerProtocol(
-            state=State.OPEN,
-            max_size=limits.max_message_bytes * HARD_LIMIT_FACTOR,
-            logger=PROTOCOL_LOG,
-        )
-        connection = Connection(
-            stream, protocol, stall_s=limits.stall_s, ping_s=PING_S, close_s=limits.close_s
-        )
-        connection.continue_after(resumed.first)
+        connection = resumed_connection(stream, resumed, self._limits, PING_S)
         try:
             with CONTAINED:
                 wire = next(one for one in self._wires if one.name == resumed.wire)
@@ -356,7 +335,7 @@ class Server(SuggestsNames):
 
         def session_of(call_id: str) -> Session | None:
             hosted = self._hosted.get(call_id)
-            if hosted is None or hosted.wire is not wire:
+            if hosted is None or hosted.wire is not wire or hosted.account.has_left:
                 return None
             checked.account = hosted.account
             self._checked.add(checked)
@@ -372,7 +351,8 @@ class Server(SuggestsNames):
         adopt = partial(self._adopt, wire, address, checked)
         place = _Place(self._limits, self.metrics, wait, session_of, hand_over, adopt)
         try:
-            await wire.resume(connection, place)
+            with self._takeovers.arrival():
+                await wire.resume(connection, place)
         finally:
             self._checked.discard(checked)
 
@@ -383,9 +363,11 @@ class Server(SuggestsNames):
     ) -> None:
         """Give a connection a call and an account, and end both."""
         call_id = token_hex(8)
-        why_not = await self._reserve_room(call_id, address)
-        recorder = None if why_not else await self._new_recorder(wire, call_id, address)
-        account = self._account(request, call_id, why_not, recorder, wire.name)
+        give_back = partial(self._give_room_back, call_id, address)
+        with self._takeovers.arrival():
+            why_not = await self._reserve_room(call_id, address)
+            recorder = None if why_not else await self._takeovers.record(wire, call_id, give_back)
+        account = self._account(request, call_id, why_not, recorder, wire.name, address)
         checked = _CheckedConnection(connection, self._limits.silence_s, account)
         await self._run_call(
             wire, account, why_not, checked, address, lambda: wire.session(connection, account)
@@ -401,45 +383,20 @@ class Server(SuggestsNames):
         session_of: Callable[[HostedCall], Session],
     ) -> bool:
         """Run a call whose worker is gone; see ``ResumePlace.adopt()``."""
-        if self._journals is None or self._draining:
-            return False
-        try:
-            recorder = await self._journals.adopt(call_id, wire.name, fits)
-        except ConnectionError as error:  # its client may find out later
-            raise RequestRefusedError("server_full", str(error)) from error
+        reserve = partial(self._reserve_room, call_id, address)
+        recorder = await self._takeovers.adopt(wire, call_id, fits, reserve)
         if recorder is None or recorder.saved is None:
             return False
-        why_not: RefusalCode | None = "server_full"
-        try:
-            why_not = await self._reserve_room(call_id, address)
-        finally:
-            if why_not is not None:  # its client may find room later
-                await recorder.close(is_over=False)  # noqa: ASYNC102  # limited there
-        if why_not is not None:
-            self.metrics.rejected[why_not] += 1
-            raise RequestRefusedError(why_not, "there is no room for the call now")
-        account = self._account(recorder.saved.request, call_id, None, recorder, wire.name)
+        account = self._account(recorder.saved.request, call_id, None, recorder, wire.name, address)
         checked.account = account
         log.info("call_taken", call_id=call_id, lost_s=round(recorder.saved.lost_s, 3))
         await self._run_call(wire, account, None, checked, address, lambda: session_of(account))
         return True
 
-    async def _new_recorder(
-        self, wire: Wire, call_id: str, address: str | None
-    ) -> CallRecorder | None:
-        """Return what records a new call; ``None`` without a journal.
-
-        Whoever is cancelled here has no call: its room is given back.
-        """
-        if self._journals is None or not isinstance(wire, Resumes):
-            return None
-        try:
-            return await self._journals.record(call_id)
-        except trio.Cancelled:
-            self._sharing.give_back_call(call_id)
-            self._sharing.give_back(address, "calls")
-            self._sharing.forget_call(call_id)
-            raise
+    def _give_room_back(self, call_id: str, address: str | None) -> None:
+        self._sharing.give_back_call(call_id)
+        self._sharing.give_back(address, "calls")
+        self._sharing.forget_call(call_id)
 
     async def _run_call(
         self,
@@ -470,7 +427,7 @@ class Server(SuggestsNames):
                 # Counted as over before its client may come back for the end: it is no open call
                 # now.
                 account.close(_counts_of(session))
-                if why_not is None:
+                if why_not is None and not account.has_left:
                     self._sharing.give_back_call(call_id)
                 if account.recorder is not None:
                     await account.recorder.close()  # noqa: ASYNC102  # it has a limit of its own
@@ -480,17 +437,16 @@ class Server(SuggestsNames):
                     await account.forgotten.wait()
         finally:
             self._operators.leave(call_id)
-            if why_not is None:
+            if why_not is None and not account.has_left:
                 # Only now: while its end can be asked for, it takes a place of its address.
                 self._sharing.give_back(address, "calls")
                 self._sharing.forget_call(call_id)
             self._hosted.pop(call_id, None)
-            if not self._hosted:
-                self._idle.set()
+            self._takeovers.note_over()
 
     async def _reserve_room(self, call_id: str, address: str | None) -> RefusalCode | None:
         """Return why there is no room for a call: others may have come during its handshake."""
-        if self._draining:
+        if self._takeovers.is_draining:
             return "draining"
         if not await self._sharing.reserve_call(call_id):
             return "server_full"
@@ -510,6 +466,7 @@ class Server(SuggestsNames):
         why_not: RefusalCode | None,
         recorder: CallRecorder | None,
         wire: str,
+        address: str | None,
     ) -> CallAccount:
         limits = self._limits
         if "watch" not in request.identity.rights:
@@ -525,6 +482,7 @@ class Server(SuggestsNames):
             refused=None if why_not is None else CallNotOpenedError(why_not, "no room"),
             recorder=recorder,
             wire=wire,
+            give_room_back=partial(self._give_room_back, call_id, address),
         )
 
     # --- its life -------------------------------------------------------------------------------

@@ -37,6 +37,11 @@ class ResumedConnection:
 class KeepsCalls(Protocol):
     """Keeps of each call what another server needs to go on with it."""
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether others than the workers of one parent can take its calls."""
+        ...
+
     async def record(self, call_id: str) -> CallRecorder | None:
         """Return what records a new call; ``None`` if it cannot be recorded now."""
         ...
@@ -52,13 +57,14 @@ class KeepsCalls(Protocol):
             fits: Whether the client may have it.
 
         Raises:
-            ConnectionError: That cannot be said now; the client may come back.
+            BargeinError: Only a newer version can go on with it, or that cannot be said now; the
+                client may come back.
         """
         ...
 
 
 class Sharing(Protocol):
-    """What a server asks before it lets somebody in.
+    """What a server asks before it lets somebody in, and before it leaves.
 
     An address is that of ``key_of()``, or ``UNNAMED``; ``None`` has no budget.  Whatever was taken
     is given back once, also when the task is cancelled; cancelling a question is safe, and what it
@@ -109,6 +115,10 @@ class Sharing(Protocol):
     def give_back_late(self, address: str | None) -> None:
         """Count one less."""
 
+    async def leave(self) -> bool:
+        """Say that this server is about to end; return whether others go on behind its port."""
+        ...
+
     async def exposition(self) -> str:
         """Return the numbers of all, in Prometheus' text format."""
         ...
@@ -145,7 +155,7 @@ class Alone:
 
     async def reserve_call(self, call_id: str) -> bool:
         """Count a call as open; False if there is no room."""
-        if len(self._open) >= self._max_calls:
+        if call_id not in self._open and len(self._open) >= self._max_calls:
             return False
         self._open.add(call_id)
         return True
@@ -187,6 +197,10 @@ class Alone:
     def give_back_late(self, address: str | None) -> None:
         """Count one less."""
         self._addresses.give_back_late(address)
+
+    async def leave(self) -> bool:
+        """Return False: there is no other."""
+        return False
 
     async def exposition(self) -> str:
         """Return the numbers of this server."""

@@ -69,6 +69,8 @@ class CallRecorder:
         self._last: dict[str, str] = {}
         self._open: dict[int, bool] = {}
         self._at_s = 0.0
+        self._is_sealed = False
+        self._is_closed = False
 
     async def kept(self) -> bool:
         """Wait until all is kept, but not for a store in trouble; return whether it is."""
@@ -92,6 +94,7 @@ class CallRecorder:
         }
         assert self._call is not None  # followed before
         call = {
+            **({} if self.saved is None else self.saved.began),
             "v": VERSION,
             "wire": wire,
             "request": asked,
@@ -123,6 +126,8 @@ class CallRecorder:
         if self.saved is not None:
             history.tag_notes_by(self.saved.note_tag or history.note_tag)
             call.answers.playout.new_number(self.saved.utterance + UTTERANCES_BETWEEN)
+            for key in self.saved.additions:
+                self.journal.drop(key)
         if with_history:
             for index, entry in enumerate(history.entries):
                 self._record_entry(index, entry)
@@ -155,14 +160,23 @@ class CallRecorder:
         if saved is not None:
             call.nursery.start_soon(continue_call, call, saved, name="resumed call")
 
+    def seal(self) -> None:
+        """Record nothing from now on: what follows is the end of the call here, and of no other."""
+        self._is_sealed = True
+
     async def close(self, *, is_over: bool = True) -> None:
-        """Give the journal up, in bounded time, also if this is cancelled.
+        """Give the journal up, in bounded time, also if this is cancelled; the first time counts.
 
         Args:
-            is_over: Whether the call is over, so that nobody can take it, unless another has.
+            is_over: Whether the call is over, so that nobody can take it, unless another has; a
+                sealed one is not.
         """
+        if self._is_closed:
+            return
+        self._is_closed = True
+        is_over = is_over and not (self._is_sealed or self.journal.fenced.is_set())
         with trio.move_on_after(KEPT_S, shield=True):
-            await self.journal.close(forget=is_over and not self.journal.fenced.is_set())
+            await self.journal.close(forget=is_over)
 
     def _record(self, key: str, value: str) -> None:
         if self._last.get(key) != value:
@@ -170,6 +184,8 @@ class CallRecorder:
             self._write(key, value)
 
     def _write(self, key: str, value: str) -> None:
+        if self._is_sealed:
+            return
         self.journal.write(key, value)
         now_s = time.time()
         if now_s - self._at_s >= 0.25:
@@ -177,6 +193,8 @@ class CallRecorder:
             self.journal.write("at", f"{now_s:.3f}")
 
     def _record_entry(self, index: int, entry: Entry) -> None:
+        if self._is_sealed:
+            return
         self.note_state()
         addition = self._answers.addition(index, entry)
         if addition is not None:
@@ -228,7 +246,7 @@ class CallRecorder:
 
     def _answer_ended(self, message: Message) -> None:
         number = message.event.answer
-        if self._open.pop(number, None) is not None:
+        if not self._is_sealed and self._open.pop(number, None) is not None:
             self._last.pop(f"answer/{number}", None)
             self.journal.drop(f"answer/{number}")
         self.note_state()

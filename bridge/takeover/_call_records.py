@@ -12,7 +12,7 @@ from typing import Any
 import trio
 from pydantic import ValidationError
 
-from bargein.routes import Event, class_of
+from bargein.routes import BargeinError, Event, class_of
 from bargein.routes.logs import get_logger
 
 from .._call_request import CallRequest, Identity
@@ -23,7 +23,12 @@ from ..history._repair import repair
 log = get_logger()
 
 VERSION = 1
-"""The version of the records; a reader refuses a higher one, and ignores unknown fields."""
+"""The version of the records.  A reader leaves calls of a higher one to others; fields and records
+that it does not know are kept, so that versions that differ by such can take calls in turns."""
+
+
+class NewerJournalError(BargeinError):
+    """A newer version has written a journal: whoever runs that one can go on with the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +60,15 @@ class SavedCall:
         """Read the records.
 
         Raises:
-            ValueError: They are of no call, or a newer version wrote them.
+            NewerJournalError: A newer version wrote them.
+            ValueError: They are of no call.
         """
         self._records = records
         call = json.loads(records.get("call", "null"))
         if not isinstance(call, dict):
             raise ValueError("the journal of the call does not say how it began")
         if call.get("v", 0) > VERSION:
-            raise ValueError(f"the journal has version {call['v']}; this reads {VERSION}")
+            raise NewerJournalError(f"the journal has version {call['v']}; this reads {VERSION}")
         self._call: dict[str, Any] = call
         unix_s = time.time() - trio.current_time()
         entries = self._read_entries(unix_s)
@@ -97,6 +103,16 @@ class SavedCall:
                 pieces = [text for _, text in sorted(added.get(index, ()))]
                 entries.append(with_additions(entry, pieces))
         return entries
+
+    @property
+    def began(self) -> dict[str, Any]:
+        """How it began, with what only other versions know."""
+        return dict(self._call)
+
+    @property
+    def additions(self) -> tuple[str, ...]:
+        """The keys of the records that add to an entry, which is whole once it is read."""
+        return tuple(key for key in self._records if key.startswith("entry/") and "+" in key)
 
     @property
     def wire(self) -> str:

@@ -12,7 +12,7 @@ from bargein.routes.error_containment import CONTAINED
 from bargein.routes.logs import get_logger
 
 from ._call_recorder import KEPT_S, CallRecorder
-from ._call_records import SavedCall
+from ._call_records import NewerJournalError, SavedCall
 from ._journal_writer import JournalStoreError
 
 if TYPE_CHECKING:
@@ -28,9 +28,14 @@ class CallUnreachableError(BargeinError, ConnectionError):
 class RecordedCalls:
     """Opens and takes the journals of one store; see ``KeepsCalls``."""
 
-    def __init__(self, store: JournalStore) -> None:
-        """Use a store."""
+    def __init__(self, store: JournalStore, *, is_shared: bool = False) -> None:
+        """Use a store.
+
+        Args:
+            is_shared: Whether others than the workers of one parent use it.
+        """
         self._store = store
+        self.is_shared = is_shared
 
     async def record(self, call_id: str) -> CallRecorder | None:
         """Return what records a new call; ``None`` if the store does not answer in time."""
@@ -50,8 +55,10 @@ class RecordedCalls:
 
         Raises:
             CallUnreachableError: The store cannot say now; the client may come back.
+            NewerJournalError: Only a newer version can go on with it.
         """
         journal = None
+        later: NewerJournalError | None = None
         try:
             with CONTAINED:
                 # Read first: whoever knows only the id, which is no secret, takes nothing, not even
@@ -70,8 +77,13 @@ class RecordedCalls:
         except JournalStoreError as error:
             log.warning("call_not_reached", error=str(error))
             raise CallUnreachableError("the call cannot be reached now") from error
-        except Exception as error:  # noqa: BLE001 - of the store, or of a journal of another version
+        except NewerJournalError as newer:
+            log.warning("journal_newer", reason=str(newer))
+            later = newer
+        except Exception as error:  # noqa: BLE001 - of the store, or of a journal that is none
             log.error("journal_unreadable", error=type(error).__name__, reason=str(error))
         if journal is not None:
             await journal.close(forget=False)
+        if later is not None:
+            raise later
         return None

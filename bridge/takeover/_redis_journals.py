@@ -20,8 +20,8 @@ from typing import Any, final
 
 import trio
 
+from bargein.routes.background_service import run_beside
 from bargein.routes.logs import get_logger
-from bargein.routes.service_nursery import open_service_nursery
 
 from ._call_directory import AnswerLetter, ListedState
 from ._call_journal import ReadJournal
@@ -262,8 +262,7 @@ async def open_redis_journals(
         ClusterError: It cannot be used.
     """
     store = RedisJournals(lambda **keywords: RedisConnection(url, **keywords))
-    async with open_service_nursery("the journals are closed") as nursery:
-        nursery.start_soon(store.run, name="journals")
+    async with run_beside(store.run, "the journals are closed"):
         if must_answer:
             await store.connection.check()
         yield store

@@ -23,7 +23,7 @@ from typing import final
 
 import trio
 
-from bargein.routes.service_nursery import open_service_nursery
+from bargein.routes.background_service import run_beside
 
 from ..conversations._lock import ProcessLock
 from ._call_journal import ReadJournal
@@ -220,8 +220,7 @@ async def open_sqlite_journals(file: Path) -> AsyncIterator[SqliteJournals]:
     store = SqliteJournals(file)
     try:
         await trio.to_thread.run_sync(store.prepare)
-        async with open_service_nursery("the journals are closed") as nursery:
-            nursery.start_soon(store.writer.run, name="journals")
+        async with run_beside(store.writer.run, "the journals are closed"):
             yield store
     finally:
         store.close()

@@ -54,6 +54,7 @@ TOO_BIG = 1009
 """Close codes of RFC 6455, section 7.4.1."""
 
 TRY_AGAIN_LATER = 1013
+SERVICE_RESTART = 1012
 """Close code for a server without room (IANA WebSocket Close Code Number Registry)."""
 
 

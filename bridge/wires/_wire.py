@@ -122,6 +122,12 @@ class HostedCall(Protocol):
     def forget(self) -> None:
         """Say that no client will come back for the end of this call."""
 
+    def leave(self, reason: str) -> None:
+        """End the call here, for a reason, and leave it as it is now to another process."""
+
+    async def release(self) -> None:
+        """Let another process have the call, with its room, once it has ended here."""
+
     def learn(self, query: Mapping[str, str]) -> None:
         """Add to the request's query what the first message says, before ``run()``.
 

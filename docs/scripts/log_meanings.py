@@ -119,6 +119,7 @@ MEANINGS = {
     "third one begins it; the call goes on",
     "call_fenced": "another process has taken the call, which ends here",
     "call_given_away": "the client came back to another server, which goes on with the call",
+    "call_leaves": "this server ends, and leaves a call to others: `quiet`, or in mid-sentence",
     "call_not_reached": "a client came back, and the store of the journals does not answer: it is "
     "told to come again",
     "letter_dropped": "more letters of other servers arrived than can be answered",
@@ -134,6 +135,7 @@ MEANINGS = {
     "worker",
     "journal_lost": "too much of a call waited for the disk; the call goes on, and ends with its "
     "worker",
+    "journal_newer": "a client's call is left to a newer version of bargein, which has recorded it",
     "journal_trouble": "the journals cannot be written; calls go on, and records wait",
     "journal_works_again": "the records that waited are written",
     "journal_unreadable": "a client's call was not taken, because its journal cannot be read",
@@ -251,7 +253,7 @@ MEANINGS = {
     "worker_lost": "a worker process died, or was killed; its text is said by another one",
     "worker_not_started": "a worker of `--workers` cannot be started now, and is tried again later",
     "worker_ready": "a worker process has loaded its engine",
-    "worker_retires": "SIGHUP: a worker takes no new calls, and ends when its calls are over",
+    "worker_retires": "SIGHUP: a worker takes no new calls, gives its own away, and ends",
     "worker_started": "the parent of `--workers` has started a worker",
     "worker_writes": "a line that a worker process wrote",
     "works_again": "something that failed works again; `withheld` failures were only counted",

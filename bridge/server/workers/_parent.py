@@ -4,7 +4,8 @@ Rule 1. A worker that ends is started again, after 0.5 s and up to 30 s; after f
 30 s the parent gives up, with the worker's own error.
 Rule 2. A worker that does not answer for two seconds hangs, and is killed.
 Rule 3. SIGHUP starts each worker anew, one by one: the old one stops listening once the new one
-accepts calls, and ends when its calls are over.
+accepts calls, gives its calls away, and ends when the others are over.  A worker that gets SIGTERM
+has a successor started, and does the same.
 Rule 4. What counts for all workers is counted here, and given back when a worker ends.
 """
 
@@ -46,6 +47,10 @@ PING_S = 1.0
 
 PINGS = 2
 """How many of these it may leave unanswered."""
+
+LEAVE_S = 0.2
+"""How many seconds a worker that was told to end waits for its parent to be told so, too: service
+managers stop all processes of a service at once."""
 
 FIRST_DELAY_S, LONGEST_DELAY_S = 0.5, 30.0
 """How many seconds a successor waits: twice as many as the last one, if that lasted below 30 s."""
@@ -331,8 +336,8 @@ class Parent:
         self._finish()
 
     def _release(self, worker: _WorkerProcess) -> None:
-        for call_id in worker.calls:
-            self._shared.give_back_call(call_id)
+        for call_id in tuple(worker.calls):
+            self._give_back_call(worker, call_id)
         for (address, budget), count in worker.taken.items():
             for _ in range(count):
                 self._shared.give_back(address, budget)
@@ -343,6 +348,11 @@ class Parent:
         self._workers.discard(worker)
         worker.is_over.set()
         self._share_out()
+
+    def _give_back_call(self, worker: _WorkerProcess, call_id: str) -> None:
+        worker.calls.discard(call_id)
+        if not any(call_id in one.calls for one in self._workers):  # another may have taken it
+            self._shared.give_back_call(call_id)
 
     async def _replace(self, worker: _WorkerProcess, code: int) -> None:
         now_s = trio.current_time()
@@ -410,10 +420,24 @@ class Parent:
     def _keep(self, old: _WorkerProcess | None, slot: int) -> None:
         """Let the worker of a place go on; start one if it has ended meanwhile."""
         assert self._nursery is not None
-        if old is None or old.is_over.is_set():
+        if old is None or old.is_over.is_set() or old.is_retiring:
             self._nursery.start_soon(self._start_later, slot)
         else:
             self._current[slot] = old
+
+    async def _let_go(self, worker: _WorkerProcess) -> bool:
+        """Start the successor of a worker that was told to end; False if all are to end."""
+        assert self._nursery is not None
+        await trio.sleep(LEAVE_S)
+        if self._stopping.is_set():
+            return False
+        if not worker.is_retiring:
+            worker.is_retiring = True
+            self._share_out()
+            if self._current.get(worker.slot) is worker:
+                del self._current[worker.slot]
+                self._nursery.start_soon(self._start_later, worker.slot)
+        return True
 
     # --- what workers say -----------------------------------------------------------------------
 
@@ -448,8 +472,7 @@ class Parent:
             case "failed":
                 worker.why = message["why"]
             case "give_back_call":
-                self._shared.give_back_call(message["call_id"])
-                worker.calls.discard(message["call_id"])
+                self._give_back_call(worker, message["call_id"])
                 self._share_out()
             case "forget_call":
                 worker.known_calls.discard(message["call_id"])
@@ -507,6 +530,8 @@ class Parent:
                 return taken
             case "has_call":
                 return self._owner_of(message["call_id"]) is not None
+            case "leave":
+                return await self._let_go(worker)
             case "numbers":
                 return await self._all_numbers()
         return None

@@ -24,8 +24,8 @@ from pydantic import BaseModel, Field
 from pydantic_core import to_json
 from structlog.contextvars import bind_contextvars
 
+from bargein.routes.background_service import run_beside
 from bargein.routes.logs import get_logger
-from bargein.routes.service_nursery import open_service_nursery
 
 from ...wires._server_limits import Limits
 from .._connections_per_address import Reserved
@@ -117,14 +117,13 @@ async def _opened(app: App, start: WorkerStart, options: ServerOptions) -> Async
         for one in start.listeners
     ]
     link = ParentLink(Channel(socket.socket(fileno=start.channel)), start.max_memory_mb)
-    async with open_service_nursery("the worker ends") as nursery:
-        nursery.start_soon(link.run)
+    async with run_beside(link.run, "the worker ends"):
         own = ServerOptions({**options, "listeners": listeners})
         async with (
             _journals(start) as journals,
             open_server(app, **own, sharing=link, journals=journals) as server,
         ):
-            link.offer(server, nursery)
+            link.offer(server)
             yield server
         await link.say_last()
 
@@ -186,22 +185,25 @@ class ParentLink:
     # --- the worker's life ----------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Carry messages until the parent is gone; then ask this process to stop."""
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._watch_loop)
-            await self._channel.run(self._handle, self._asked)
-            nursery.cancel_scope.cancel(reason="the parent is gone")
-        log.warning("parent_gone")
-        os.kill(os.getpid(), signal.SIGTERM)
+        """Carry messages until the parent is gone, then ask this process to stop; and run what the
+        parent asks for, until cancelled."""
+        async with trio.open_nursery() as tasks:
+            self._nursery = tasks
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._watch_loop)
+                await self._channel.run(self._handle, self._asked)
+                nursery.cancel_scope.cancel(reason="the parent is gone")
+            log.warning("parent_gone")
+            os.kill(os.getpid(), signal.SIGTERM)
+            await trio.sleep_forever()
 
-    def offer(self, server: Server, nursery: trio.Nursery) -> None:
+    def offer(self, server: Server) -> None:
         """Say that calls are accepted.
 
         Args:
             server: Accepts them.
-            nursery: Runs what the parent asks for.
         """
-        self._server, self._nursery = server, nursery
+        self._server = server
         self._channel.send("ready")
 
     async def say_last(self) -> None:
@@ -312,6 +314,10 @@ class ParentLink:
     def give_back_late(self, address: str | None) -> None:
         """Count one less."""
         self._channel.send("give_back_late", address=address)
+
+    async def leave(self) -> bool:
+        """Have a successor started; return whether others go on behind the port."""
+        return bool(await self._channel.ask("leave"))
 
     async def exposition(self) -> str:
         """Return the numbers of all workers."""

@@ -24,14 +24,14 @@ from ...websocket._connection import POLICY_VIOLATION
 from .._wire import CallEnd, HostedCall, WireConnection
 from ._client_rate_limits import RateLimitedClient
 from ._hello import hello, resumed
-from ._line import TAKEN_OVER, Line
+from ._line import Line
+from ._line_takeover import LineTakeover
 from ._native_transport import SOUND, NativeTransport
 from ._remote_handle import verbs_of
 from ._resume_tokens import ResumeTokens
 
 if TYPE_CHECKING:
     from ...call._call import Call
-    from ...takeover._call_recorder import CallRecorder
 
 UNWIND_S = 1.0
 """How many seconds the tasks of an ended call may take before the client is told of the end."""
@@ -52,8 +52,8 @@ class CallSession:
 
     __slots__ = (
         "_asked", "_backlog", "_close_code", "_first_token", "_heard_at_s", "_hosted",
-        "_is_waiting", "_line", "_lines", "_metrics", "_nursery", "_opened", "_patience",
-        "_receiver", "_recorder", "_stalled", "_tokens", "_transport",
+        "_is_waiting", "_leaving", "_line", "_lines", "_metrics", "_nursery", "_opened",
+        "_patience", "_receiver", "_recorder", "_stalled", "_tokens", "_transport",
     )  # fmt: skip
 
     def __init__(
@@ -79,6 +79,7 @@ class CallSession:
         self._is_waiting = False
         self._opened = trio.Event()
         self._nursery: trio.Nursery | None = None
+        self._leaving: LineTakeover | None = None
         self._patience: trio.CancelScope | None = None
         self._backlog = Backlog(self._open_outbox)
         self._transport = NativeTransport(
@@ -120,21 +121,23 @@ class CallSession:
 
         Cancelling this ends the call without a goodbye.
         """
-        self._first_token = await self._new_token()
+        hosted, self._first_token = self._hosted, await self._new_token()
         try:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
+                self._leaving = LineTakeover(hosted, self._backlog, nursery, self._detach_line)
                 if self._recorder is not None:
-                    nursery.start_soon(self._leave_if_fenced, self._recorder)
+                    nursery.start_soon(self._leaving.leave_if_fenced, self._recorder)
                 assert self._line is not None  # nothing has lost it yet
                 nursery.start_soon(self._carry, self._line)
                 try:
-                    end = await self._hosted.run(
+                    end = await hosted.run(
                         self._transport, opened=self._open, ended=self._end_later
                     )
                 finally:
                     self._opened.set()
-                await self._say_goodbye(end)
+                if not await self._leaving.is_done():
+                    await self._say_goodbye(end)
                 nursery.cancel_scope.cancel()
         finally:
             self._set_waiting(False)
@@ -210,25 +213,14 @@ class CallSession:
             known = (self._recorder.saved.utterance, self._asked.utterance, self._asked.playing)
             self._transport.restart_player(max(one for one in known if one is not None))
 
-    async def _leave_if_fenced(self, recorder: CallRecorder) -> None:
-        await recorder.journal.fenced.wait()
-        log.warning("call_taken_by_another")
-        self.leave_line(TAKEN_OVER, "another worker has taken over")
+    def give_away(self) -> None:
+        """Leave the call to another process, and tell the client to come back at once."""
+        assert self._leaving is not None  # by run()
+        self._leaving.leave()
 
-    def leave_line(self, code: int, reason: str) -> None:
-        """End the call here without a word to the client: another process goes on with it.
-
-        Args:
-            code: The code of the close frame.
-            reason: Why, for the client.
-        """
+    def _detach_line(self) -> Line | None:
         line, self._line = self._line, None
-        self._backlog.leave()
-        if line is not None:
-            line.outbox.close()
-            line.give_up(code, reason)
-        self._hosted.end("taken_over")
-        self._hosted.forget()
+        return line
 
     def can_resume(self, asked: Resume) -> bool:
         """Whether a client may resume this call, with nothing lost for good."""

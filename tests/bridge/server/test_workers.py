@@ -343,7 +343,7 @@ def test_a_parent_gives_up_on_workers_that_end_again_and_again(folder):
 
 
 def test_a_restart_serves_new_code_and_cuts_no_call(folder):
-    """SIGHUP starts workers anew, one by one: old calls go on, new ones get the new code."""
+    """SIGHUP starts workers anew, one by one: old calls go on there, all by the new code."""
     with served(folder) as (server, port):
 
         async def main():
@@ -365,13 +365,17 @@ def test_a_restart_serves_new_code_and_cuts_no_call(folder):
                 assert set(answers) == {200}
                 async with caller_of(port) as caller:
                     assert (await said_to(caller, "new"))[1] == "two"
+                await trio.to_thread.run_sync(
+                    server.until, lambda: server.text.count('"worker_ended"') == 2
+                )
                 for pid, callers in by_pid.items():
                     for caller in callers:
-                        assert await said_to(caller, "old") == ["old", "one", str(pid)]
+                        word, version, now = await said_to(caller, "old")
+                        assert (word, version) == ("old", "two")
+                        assert now != str(pid)
                 nursery.cancel_scope.cancel()
 
         run(main)
-        server.until(lambda: server.text.count('"worker_ended"') == 2)
 
 
 def test_a_restart_into_broken_code_leaves_the_old_workers(folder):

@@ -86,9 +86,9 @@ class MemoryJournals:
         return self.owners[call_id]
 
 
-def recorded(journals):
+def recorded(journals, *, is_shared=False):
     """What a server of these journals gets."""
-    return RecordedCalls(journals)
+    return RecordedCalls(journals, is_shared=is_shared)
 
 
 async def claimed(store, call_id):

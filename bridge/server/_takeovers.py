@@ -1,0 +1,220 @@
+"""Calls that come to a server from another process, and leave it for one.
+
+Rule 1. A call leaves while nobody speaks and no tool runs, or in mid-sentence once time is up.
+Rule 2. Calls leave one by one: their clients all come back at once, and others have to take them.
+Rule 3. Nobody who has been let in is sent away: what still arrives is waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, final
+
+import trio
+from websockets.protocol import State
+from websockets.server import ServerProtocol
+
+from bargein.routes import BargeinError
+from bargein.routes.logs import get_logger
+
+from ..websocket import Connection
+from ..websocket._protocol_log import PROTOCOL_LOG
+from ..wires._server_limits import HARD_LIMIT_FACTOR, Limits
+from ..wires._takeover import GivesAway
+from ..wires._wire import RefusalCode, RequestRefusedError, Resumes, Session, Wire
+from ._call_account import CallAccount
+from ._sharing import KeepsCalls, ResumedConnection, Sharing
+
+if TYPE_CHECKING:
+    from ..call._call import Call
+    from ..wires._wire import CallRecorder, SavedCall
+
+LOOK_S = 0.02
+"""How often calls are looked at, in seconds; each time one leaves.  Taking a call takes about 10 ms
+of processor time."""
+
+DEPART_S = 1.5
+"""How many seconds a call may take to leave once time is up, before the server is closed."""
+
+log = get_logger()
+
+
+@final
+class Takeovers:
+    """The calls of one server, as others see them.
+
+    Attributes:
+        is_draining: Whether new calls are refused.
+    """
+
+    def __init__(
+        self,
+        hosted: Mapping[str, tuple[CallAccount, Session, Wire]],
+        journals: KeepsCalls | None,
+        sharing: Sharing,
+        drain_s: float,
+    ) -> None:
+        """Start with no call.
+
+        Args:
+            hosted: The calls of the server, by id, which keeps them.
+            journals: Keeps what others need to go on with a call; ``None`` keeps nothing.
+            sharing: Knows whether others listen.
+            drain_s: How many seconds a call may wait for a quiet moment.
+        """
+        self.is_draining = False
+        self._hosted = hosted
+        self._journals = journals
+        self._sharing = sharing
+        self._drain_s = drain_s
+        self._arriving = 0
+        self._changed = trio.Event()
+
+    # --- calls that come --------------------------------------------------------------------------
+
+    @contextmanager
+    def arrival(self) -> Iterator[None]:
+        """Count a connection that may still bring a call."""
+        self._arriving += 1
+        try:
+            yield
+        finally:
+            self._arriving -= 1
+            self._changed.set()
+
+    async def record(
+        self, wire: Wire, call_id: str, give_room_back: Callable[[], None]
+    ) -> CallRecorder | None:
+        """Return what records a new call; ``None`` without a journal.
+
+        Args:
+            wire: Its wire.
+            call_id: The call.
+            give_room_back: Called if this is cancelled: there is no call then.
+        """
+        if self._journals is None or not isinstance(wire, Resumes):
+            return None
+        try:
+            return await self._journals.record(call_id)
+        except trio.Cancelled:
+            give_room_back()
+            raise
+
+    async def adopt(
+        self,
+        wire: Wire,
+        call_id: str,
+        fits: Callable[[SavedCall], bool],
+        reserve: Callable[[], Awaitable[RefusalCode | None]],
+    ) -> CallRecorder | None:
+        """Take a call, and room for it; ``None`` if there is none to be had.
+
+        Args:
+            wire: The wire of its client.
+            call_id: The call.
+            fits: Whether the client may have it.
+            reserve: Takes room for it; returns why there is none.
+
+        Raises:
+            RequestRefusedError: There is no room, or only a newer version can go on with it.
+        """
+        if self._journals is None or self.is_draining:
+            return None
+        while call_id in self._hosted:  # noqa: ASYNC110 - it was given away just now
+            await trio.sleep(LOOK_S)
+        try:
+            recorder = await self._journals.adopt(call_id, wire.name, fits)
+        except BargeinError as error:
+            raise RequestRefusedError("server_full", str(error)) from error
+        if recorder is None:
+            return None
+        why_not: RefusalCode | None = "server_full"
+        try:
+            why_not = await reserve()
+        finally:
+            if why_not is not None:  # its client may find room later
+                await recorder.close(is_over=False)  # noqa: ASYNC102  # limited there
+        if why_not is not None:
+            raise RequestRefusedError(why_not, "there is no room for the call now")
+        return recorder
+
+    # --- calls that leave -------------------------------------------------------------------------
+
+    def note_over(self) -> None:
+        """Say that a call is over, and forgotten."""
+        self._changed.set()
+
+    async def give_away(self) -> None:
+        """Give calls away, and return once all are over.  Cancelling it is safe."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._give_away_at_quiet_moments)
+            await self._all_over(lambda: bool(self._hosted or self._arriving))
+            nursery.cancel_scope.cancel(reason="all calls are over")
+
+    async def drain(self, grace: trio.CancelScope, listening: trio.CancelScope) -> None:
+        """Give calls away if others can take them, and end them otherwise; see ``Server.drain()``.
+
+        Args:
+            grace: Ends the draining; calls that leave get some more time.
+            listening: Cancelled at once if others listen on the same socket.
+        """
+        journals = self._journals
+        if journals is not None:
+            grace.deadline += DEPART_S
+        others_listen = journals is not None and await self._sharing.leave()
+        if others_listen:
+            listening.cancel(reason="others listen")
+        else:
+            self.is_draining = True
+        moves = others_listen or (journals is not None and journals.is_shared)
+        for account, session, _ in tuple(self._hosted.values()):
+            if not (moves and isinstance(session, GivesAway)):
+                account.end("shutdown")
+        if moves:
+            await self.give_away()
+            self.is_draining = True
+        else:
+            await self._all_over(lambda: bool(self._hosted))
+
+    async def _all_over(self, are_some: Callable[[], bool]) -> None:
+        # A fresh event: the one before may have been set when no call was open yet.
+        while are_some():
+            self._changed = trio.Event()
+            await self._changed.wait()
+
+    async def _give_away_at_quiet_moments(self) -> None:
+        until_s = trio.current_time() + self._drain_s
+        while True:
+            is_late = trio.current_time() >= until_s
+            for account, session, _ in tuple(self._hosted.values()):
+                call = account.call
+                if call is None or call.ended.is_set() or not isinstance(session, GivesAway):
+                    continue
+                if is_late or is_quiet(call):
+                    log.info("call_leaves", call_id=account.call_id, quiet=is_quiet(call))
+                    session.give_away()
+                    if not is_late:
+                        break
+            await trio.sleep(LOOK_S)
+
+
+def resumed_connection(
+    stream: trio.abc.Stream, resumed: ResumedConnection, limits: Limits, ping_s: float
+) -> Connection:
+    """Return a connection that another worker has opened, and read the first message of."""
+    protocol = ServerProtocol(
+        state=State.OPEN,
+        max_size=limits.max_message_bytes * HARD_LIMIT_FACTOR,
+        logger=PROTOCOL_LOG,
+    )
+    connection = Connection(
+        stream, protocol, stall_s=limits.stall_s, ping_s=ping_s, close_s=limits.close_s
+    )
+    connection.continue_after(resumed.first)
+    return connection
+
+
+def is_quiet(call: Call) -> bool:
+    """Whether nobody speaks in a call, nothing is generated for it, and none of its tools runs."""
+    return call.current_state in ("idle", "paused") and not any(call.running_tools)
