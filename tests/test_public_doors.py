@@ -67,6 +67,7 @@ INSIDE = {
     "bridge/test_laws_of_interruption.py": "breaks each law in the line of a call under test",
     "bridge/test_testing_seed.py": "the seed of trio's scheduler",
     "training/": "the parameters of a voice that trains detectors",
+    "bridge/wires/sip/far_end.py": "events that the library's own call has missed",
     "test_references.py": "the options of a parser of argparse",
 }
 """Which tests use a private name of an object that is not their own, and what for."""

@@ -104,7 +104,7 @@ class CallAccount:
         self._wire = wire
         self._give_room_back, self.has_left = give_room_back, False
         self._attend = attend
-        self.refused = None if refused is None else refused.code
+        self.refused: RefusalCode | None = None if refused is None else refused.code
         self._refused = refused
         self._started_s = trio.current_time()
         self._expires_at_s = self._started_s + lasts_s

@@ -209,6 +209,10 @@ MEANINGS = {
     "sip_caller_refused": "a caller over SIP has as many calls as `Sip(calls_per_number=)` allows, "
     "and hears a busy line",
     "sip_listening": "SIP calls are answered at this address",
+    "sip_not_registered": "the PBX or trunk refuses the registration, or cannot be reached; "
+    "`why` has its words; it is tried again",
+    "sip_registered": "the agent is registered at its PBX or trunk",
+    "sip_stack_died": "the SIP library has died with its calls; start the process again",
     "sip_refused": "the SIP stack did not do what a call asked of it, most often because the call "
     "was over already",
     "stopping_by_force": "the server got a second signal, and ends all calls",

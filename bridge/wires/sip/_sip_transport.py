@@ -7,14 +7,24 @@ by the clock; the jitter buffer of the far end, which nobody can see, comes on t
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Protocol, final
 
 import trio
 
 from bargein.routes import Message
 
+from ..._line_abilities import Consult
 from ...audio.playback import Fence, PlaybackKind
-from ...events import AgentUtteranceQueued, Button, DTMFInput, UserAudio
+from ...events import (
+    AgentSpeechCut,
+    AgentStoppedSpeaking,
+    AgentUtteranceQueued,
+    Button,
+    DTMFInput,
+    TransferStep,
+    UserAudio,
+)
 from .._wire import HostedCall
 from ..telephone._line_sound import PieceResampler, resampler_from
 
@@ -31,6 +41,35 @@ packet is due, and would drop newer sound too."""
 
 FRAME_BYTES = 640
 """20 ms at 16 kHz."""
+
+
+class Leg(Protocol):
+    """What the transport needs of a call of the stack."""
+
+    @property
+    def audio(self) -> LineAudio:
+        """Its sound."""
+        ...
+
+    async def send_dtmf(self, button: Button) -> None:
+        """Press a key."""
+
+
+class LineActions(Protocol):
+    """What the line can do besides carrying sound; see ``SipLine``."""
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the far end does not listen now."""
+        ...
+
+    async def transfer(self, target: str, /) -> None:
+        """Let the far end call somebody else."""
+
+    async def consult(
+        self, target: str, consult: Consult | str, progressed: Callable[[TransferStep], None], /
+    ) -> None:
+        """Ask a colleague, and connect both."""
 
 
 class LineAudio(Protocol):
@@ -68,15 +107,19 @@ class SipTransport:
 
     audio = True
 
-    def __init__(self, line: LineAudio, hosted: HostedCall) -> None:
+    def __init__(self, leg: Leg, hosted: HostedCall, actions: LineActions) -> None:
         """Keep what the sound needs.
 
         Args:
-            line: The sound of the call in the stack.
+            leg: The call of the stack, which is answered.
             hosted: The call.
+            actions: What the line can do besides.
         """
         self.barge_ins = 0
-        self._line = line
+        self._leg = leg
+        self._line = line = leg.audio
+        self._actions = actions
+        self._silent = trio.Event()
         self._hosted = hosted
         self._metrics = hosted.metrics
         self._fence = Fence()
@@ -95,10 +138,13 @@ class SipTransport:
 
     def send(self, message: Message) -> None:
         """Take note of the ends of utterances; the far end has no use for other events."""
-        if isinstance(message.event, AgentUtteranceQueued) and self._hosted.call is not None:
-            number = self._hosted.call.answers.player_number(message.event.utterance)
+        event = message.event
+        if isinstance(event, AgentUtteranceQueued) and self._hosted.call is not None:
+            number = self._hosted.call.answers.player_number(event.utterance)
             if not self._fence.drops(number):
                 self._ended.add(number)
+        elif isinstance(event, AgentStoppedSpeaking | AgentSpeechCut):
+            self._silent.set()
 
     def play(self, utterance: int, pcm: bytes) -> None:
         """Send sound, unless its utterance was cleared."""
@@ -195,7 +241,7 @@ class SipTransport:
     def _hear(self) -> None:
         call = self._hosted.call
         pcm = self._line.read()
-        if call is None or call.ended.is_set() or not pcm:
+        if call is None or call.ended.is_set() or not pcm or self._actions.is_away:
             return
         heard = self._heard
         heard += self._resampler.push(pcm)
@@ -209,3 +255,41 @@ class SipTransport:
         call = self._hosted.call
         if call is not None and not call.ended.is_set():
             call.publish(DTMFInput(button=button))
+
+    async def transfer(self, target_phone_number: str) -> None:
+        """Let the far end call somebody else, once what is being said was heard; see ``SipLine``.
+
+        Args:
+            target_phone_number: The number, an extension, or a SIP address.
+
+        Raises:
+            CallActionError: It is none, or nobody has answered: the caller is with the agent.
+        """
+        await self._quiet()
+        await self._actions.transfer(target_phone_number)
+
+    async def consult(
+        self,
+        target_phone_number: str,
+        consult: Consult | str,
+        progressed: Callable[[TransferStep], None],
+    ) -> None:
+        """Ask a colleague while the caller waits, and connect both; see ``CanConsult``."""
+        await self._quiet()
+        await self._actions.consult(target_phone_number, consult, progressed)
+
+    async def _quiet(self) -> None:
+        """Wait until what was said before was heard or cut."""
+        await trio.lowlevel.checkpoint()
+        call = self._hosted.call
+        while call is not None and not call.answers.playout.is_idle:
+            self._silent = trio.Event()
+            await self._silent.wait()
+
+    async def send_dtmf(self, button: Button) -> None:
+        """Press a key; return once it was released.
+
+        Raises:
+            CallActionError: The call is over, or the stack refuses.
+        """
+        await self._leg.send_dtmf(button)

@@ -2,51 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, final
 
 import trio
 from websockets.http11 import Response
 
-from bargein.routes.logs import get_logger
-
-from ..._asyncio_thread import AsyncioThread
 from ...audio.errors import need
+from ...validation.arguments import check_has
 from ...websocket import HttpRequest
 from .._listening_wire import CallHost
 from .._signals import Signals
 from .._wire import HostedCall, NewCall, Wire, WireConnection
+from ..telephone.placed_calls import RING_S, PlacedCall
+from ._sip_calls import SipCalls
 from ._sip_leg import SipLeg
 from ._sip_session import SipSession
+from ._sip_stack import SipSettings, SipStack
 
 if TYPE_CHECKING:
     from ..._app import SpeechStack
+    from ...call._call import Call
 
-CODECS = ("pcmu", "pcma", "g722/16000/1")
-"""What the stack offers and takes, best first: all mono, at 8 and at 16 kHz."""
+SipCodec = Literal["PCMU", "PCMA", "G722", "opus"]
+"""How sound is coded: G.711 in two forms at 8 kHz, G.722 at 16 kHz, or Opus at 48 kHz."""
 
-RTP_LOST_S = 30
-"""After how many seconds without any sound of the caller's the stack ends a call."""
+CODECS: dict[SipCodec, str] = {
+    "PCMU": "pcmu",
+    "PCMA": "pcma",
+    "G722": "g722/16000/1",
+    "opus": "opus/48000/2",
+}
+"""The codecs, as the library names them."""
 
-CLOSE_S = 5.0
-"""How many seconds the stack may take to end; its thread is left behind then."""
 
-log = get_logger()
+REGISTERED_S = 600
+"""How long a registration lasts, in seconds; the stack refreshes it in time."""
 
 
 @final
 class Sip:
-    """A wire that listens for SIP calls by itself, over UDP and TCP.
+    """A wire that listens for SIP calls by itself, and dials; for ``App(phone=)``.
 
-    It is a phone for ``App(phone=)``, and a wire for ``open_server(wires=)``; one runs in a process
-    at a time.  It is as trusting as the net that it listens on: the number of
+    One runs in a process at a time.  It is as trusting as the net that it listens on: the number of
     a caller is what the caller says, so listen where only your PBX or trunk reaches it.
     """
 
     name = "sip"
-    paths: Sequence[str] = ()
-    webhooks: Sequence[str] = ()
+    paths = ()
+    webhooks = ()
     signals = Signals(caller_rate_hz=8_000, agent_rate_hz=8_000, carries_dtmf=True)
+    dials_directly = True
+    """That it dials without a carrier, which would have to reach the server."""
 
     def __init__(
         self,
@@ -54,33 +61,62 @@ class Sip:
         user: str = "agent",
         host: str = "127.0.0.1",
         port: int = 5060,
+        domain: str | None = None,
+        password: str = "",
+        auth_user: str | None = None,
+        registers: bool | None = None,
+        codecs: Sequence[SipCodec] = ("PCMU", "PCMA", "G722"),
         calls_per_number: int | None = 3,
+        calls_at_once: int | None = 10,
         speech: SpeechStack | None = None,
     ) -> None:
         """Keep the address; nothing listens before the server runs.
 
         Args:
-            user: The user that is called, as in ``sip:agent@192.0.2.7``.
+            user: The user that is called, as in ``sip:agent@192.0.2.7``, and the number or name
+                that is seen by those whom the agent calls.
             host: The address of this machine to listen on, as others see it.
             port: The UDP and TCP port.
+            domain: The PBX or trunk, with its port if that is not 5060, as ``pbx.example.com``:
+                numbers are called there.  ``None`` for none: calls come in, from anywhere.
+            password: The password there; empty if it knows this machine by its address.
+            auth_user: The name that goes with the password; ``None`` for `user`.
+            registers: Whether it registers there, so that calls come without a fixed address;
+                ``None`` does so if there is a password.
+            codecs: What is offered and taken, best first.
             calls_per_number: How many calls one caller may have at a time; ``None`` for no limit.
+            calls_at_once: How many calls that your app places there may be at a time; ``None`` for
+                no limit.
             speech: The ears and the voice of its calls, opened by the app; ``None`` for the app's.
 
         Raises:
             SpeechExtraError: The extra ``sip`` is not installed.
-            ValueError: The user, the address or the port is none.
+            TypeError: `speech` cannot hear and speak.
+            ValueError: An argument is none, or it shall register without a domain.
         """
         if not 0 < port < 65_535:
             raise ValueError(f"Sip(port=) is 1 to 65534, not {port!r}")
-        self._account = need("Sip", "baresip", "sip").Account(
-            user, f"{host}:{port}", "", reg_interval=0, audio_codecs=CODECS
+        if not codecs or not set(codecs) <= CODECS.keys():
+            raise ValueError(f"Sip(codecs=) is some of {', '.join(CODECS)}, not {codecs!r}")
+        registers = bool(domain and password) if registers is None else registers
+        if registers and domain is None:
+            raise ValueError("Sip(registers=True) needs domain=, where it registers")
+        check_has("Sip(speech=)", speech, "open attach", example="Speech(ear=…, voice=…)")
+        account = need("Sip", "baresip", "sip").Account(
+            user,
+            domain or f"{host}:{port}",
+            password,
+            auth_user=auth_user,
+            reg_interval=REGISTERED_S if registers else 0,
+            audio_codecs=tuple(CODECS[codec] for codec in codecs),
         )
+        lines = (f"sip_listen {host}:{port}",)
         self.speech = speech
-        self._host = host
-        self._port = port
+        self._settings = SipSettings(account, host, port, lines, registers)
         self._address = f"sip:{user}@{host}:{port}"
-        self._calls_per_number = calls_per_number
-        self._calls_of: dict[str, int] = {}
+        self._calls = SipCalls(
+            user, domain or "", calls_per_number=calls_per_number, calls_at_once=calls_at_once
+        )
 
     def wires(self, public_url: str | None) -> Sequence[Wire]:
         """Return the wires of its calls.
@@ -108,6 +144,40 @@ class Sip:
         """
         raise ValueError(f"{number} is set at the PBX or trunk, where it can be set back")
 
+    async def dial(
+        self,
+        number: str,
+        *,
+        sender: str = "",
+        answer: Callable[[Call], Awaitable[Any]] | None = None,
+        ring_s: float = RING_S,
+        options: Mapping[str, str] | None = None,
+    ) -> PlacedCall:
+        """Call somebody, and let an agent talk to them; return once the INVITE is on its way.
+
+        The app has to be served meanwhile.  Nothing is ever dialled twice.
+
+        Args:
+            number: Who is called: a number or extension of the domain, or an address such as
+                ``sip:help@pbx.example.com``.
+            sender: The number that they see, which the domain has to allow; empty for `user`.
+            answer: Answers this call instead of the app; ``None`` for the app.
+            ring_s: How long it rings, in seconds.
+            options: Further headers of the INVITE.
+
+        Raises:
+            CallActionError: A number is none, too many calls are being made, or the app is not
+                served.
+        """
+        return await self._calls.account.dial(
+            number,
+            sender=sender or self._calls.user,
+            base="",
+            answer=answer,
+            ring_s=ring_s,
+            options=options,
+        )
+
     def answer(self, request: HttpRequest) -> NewCall | Response:
         """Never called: no path is its."""
         raise NotImplementedError("Sip has no paths")
@@ -115,58 +185,17 @@ class Sip:
     def session(self, connection: WireConnection, call: HostedCall) -> SipSession:
         """Return the session of a call that was admitted."""
         assert isinstance(connection, SipLeg)  # of its own, by listen()
-        return SipSession(connection, call, self.speech)
+        return SipSession(connection, call, self.speech, self._calls)
 
     async def listen(self, host: CallHost, ready: Callable[[], None]) -> None:
         """Listen until cancelled; see ``Listens``."""
-        baresip = need("Sip", "baresip", "sip")
-        thread = AsyncioThread("bargein-sip")
-        config = baresip.Config(
-            net_interface=self._host,
-            max_concurrent_calls=None,  # the port counts them
-            rtp_timeout=RTP_LOST_S,
-            native_log_level="error",
-            extra_config_text=f"sip_listen {self._host}:{self._port}\n",
-        )
-        runtime = baresip.Runtime()
-        await thread.start()
-        try:
-            await thread.call(runtime.start, config)
+        stack = SipStack(self._settings, self._calls.ring)
+        async with trio.open_nursery() as nursery:
+            self._calls.open(stack, host, nursery)
             try:
-                agent = await thread.call(self._create, runtime)
-                async with trio.open_nursery() as nursery:
-
-                    def ring(leg: SipLeg, caller: str) -> None:
-                        nursery.start_soon(self._host_leg, leg, caller, host)
-
-                    def incoming(call: Any) -> None:
-                        thread.deliver(ring, SipLeg(thread, call), call.peer or "")
-
-                    thread.post(lambda: agent.on_incoming(incoming))
-                    log.info("sip_listening", host=self._host, port=self._port)
-                    ready()
-                    await trio.sleep_forever()
+                await stack.run(ready)
             finally:
-                with trio.move_on_after(CLOSE_S, shield=True):
-                    await thread.call(runtime.close)
-        finally:
-            await thread.close(CLOSE_S)
+                self._calls.close()
 
-    async def _create(self, runtime: Any) -> Any:
-        baresip = need("Sip", "baresip", "sip")
-        return await baresip.UserAgent.create(runtime, self._account, transfer_policy="reject")
-
-    async def _host_leg(self, leg: SipLeg, caller: str, host: CallHost) -> None:
-        most = self._calls_per_number
-        if most is not None and self._calls_of.get(caller, 0) >= most:
-            log.info("sip_caller_refused", code="rate_limited", pii_caller=caller)
-            await leg.reject()
-            return
-        self._calls_of[caller] = self._calls_of.get(caller, 0) + 1
-        try:
-            if await host.host(leg, NewCall(), {"from": caller}, "") is not None:
-                await leg.reject()
-        finally:
-            self._calls_of[caller] -= 1
-            if not self._calls_of[caller]:
-                del self._calls_of[caller]
+    def __repr__(self) -> str:
+        return f"Sip({self._address})"

@@ -8,7 +8,7 @@ from typing import final
 from bargein.routes.logs import get_logger
 
 from ...websocket import HttpRequest
-from .carrier import Carrier
+from .carrier import Carrier, checked_number
 from .placed_calls import RING_S, AnswersCall, DialStatus, PlacedCall, PlacedCalls
 
 log = get_logger()
@@ -36,6 +36,7 @@ class CarrierAccount:
         status_path: str,
         status_of: Callable[[HttpRequest], DialStatus | None],
         waiting_music: str = WAITING_MUSIC,
+        check: Callable[[str], str] = checked_number,
     ) -> None:
         """Keep what calls need; nothing is asked of the carrier.
 
@@ -46,9 +47,10 @@ class CarrierAccount:
             status_path: That of the webhook that gets each status of a placed call.
             status_of: Returns the status that a webhook tells; ``None`` for one that means nothing.
             waiting_music: The address of what waiting callers hear; empty for nothing.
+            check: Returns a number as the carrier wants it, or raises ``CallActionError``.
         """
         self.carrier = carrier
-        self.placed = PlacedCalls(calls_at_once)
+        self.placed = PlacedCalls(calls_at_once, check=check)
         self.waiting_music = waiting_music
         self._voice_path = voice_path
         self._status_path = status_path

@@ -147,15 +147,17 @@ class PlacedCall(SuggestsNames):
 class PlacedCalls:
     """The placed calls of one account that are not over."""
 
-    __slots__ = ("_by_key", "_most")
+    __slots__ = ("_by_key", "_check", "_most")
 
-    def __init__(self, most: int | None) -> None:
+    def __init__(self, most: int | None, *, check: Callable[[str], str] = checked_number) -> None:
         """Start without calls.
 
         Args:
             most: How many there may be at a time; ``None`` for no limit.
+            check: Returns a number as the carrier wants it, or raises ``CallActionError``.
         """
         self._most = most
+        self._check = check
         self._by_key: dict[str, PlacedCall] = {}
 
     def find(self, key: str) -> PlacedCall | None:
@@ -192,7 +194,7 @@ class PlacedCalls:
         Raises:
             CallActionError: A number is none, there are too many calls, or the carrier refuses.
         """
-        number, sender = checked_number(number), checked_number(sender)
+        number, sender = self._check(number), self._check(sender)
         self._forget_old()
         if self._most is not None and len(self._by_key) >= self._most:
             raise CallActionError(

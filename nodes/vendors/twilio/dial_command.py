@@ -35,7 +35,10 @@ NOT_REACHED = 3
 
 @runtime_checkable
 class Dials(Protocol):
-    """A carrier's account that places calls, such as ``Twilio()``."""
+    """A carrier's account that places calls, such as ``Twilio()``, or ``Sip()``.
+
+    One that `dials_directly` needs no carrier, and so neither an address nor a number.
+    """
 
     async def dial(self, number: str, *, sender: str, ring_s: float = 30.0) -> PlacedCall:
         """Call somebody, and let the app talk to them."""
@@ -57,7 +60,8 @@ def command(argv: Sequence[str]) -> int:
     options = argument_parser().parse_args(list(argv))
     configure_logs(options.log_level, pii=False)
     try:
-        public_url = checked_public_url(options.public_url, "--public-url ")
+        given = options.public_url
+        public_url = None if given is None else checked_public_url(given, "--public-url ")
     except ValueError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
@@ -69,6 +73,10 @@ def command(argv: Sequence[str]) -> int:
                 "error: dial needs a carrier that places calls: App(..., phone=Twilio()), which "
                 f"{app!r} lacks\n"
             )
+            return 2
+        missing = [name for name in ("public_url", "number") if not getattr(options, name)]
+        if missing and not getattr(phone, "dials_directly", False):
+            sys.stderr.write(f"error: {phone!r} needs --{missing[0].replace('_', '-')}\n")
             return 2
         return trio.run(_dial, app, phone, options, public_url)
     except (TargetError, BargeinError, ImportError, OSError) as error:
@@ -86,21 +94,21 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "target",
         metavar="module:app",
-        help="an App with phone=, such as Twilio(); path/to/file.py:app works too",
+        help="an App with phone=, such as Twilio() or Sip(); path/to/file.py:app works too",
     )
     parser.add_argument("to", metavar="NUMBER", help="who is called, such as +15550001")
     parser.add_argument(
         "--number",
         metavar="NUMBER",
-        required=True,
-        help="the number that they see: one of the app's phone=, such as +15550100",
+        default="",
+        help="the number that they see: one of the app's phone=, such as +15550100; Sip() needs "
+        "none",
     )
     parser.add_argument(
         "--public-url",
         metavar="URL",
-        required=True,
         help="the address by which the carrier reaches this machine, such as "
-        "https://voice.example.com",
+        "https://voice.example.com; Sip() needs none",
     )
     parser.add_argument(
         "--port", type=int, default=8000, help="TCP port; 0 picks a free one (%(default)s)"
@@ -121,7 +129,7 @@ def argument_parser() -> argparse.ArgumentParser:
     return parser
 
 
-async def _dial(app: App, phone: Dials, options: argparse.Namespace, public_url: str) -> int:
+async def _dial(app: App, phone: Dials, options: argparse.Namespace, public_url: str | None) -> int:
     token = secrets.token_urlsafe(24)  # nobody but the carrier may call
     async with open_server(app, port=options.port, public_url=public_url, token=token):
         try:

@@ -1,47 +1,26 @@
 """SIP between two processes: an agent here, and a second user agent there."""
 
-import json
-import socket
 import sys
-from pathlib import Path
 
 import pytest
 import trio
 
 from bargein import App
-from bargein.events import AnswerEnded, DTMFInput, UserAudio
+from bargein.events import (
+    AnswerEnded,
+    CallActionCompleted,
+    CallerOnHold,
+    DTMFInput,
+    TransferProgressed,
+    UserAudio,
+)
 from bargein.phone import Sip
 from bargein.server import Limits, open_server
 from bargein.testing import SpelledSpeech
-
-ROOT = Path(__file__).parents[4]
+from tests.bridge.wires.sip.far_ends import far_end, free_port, ring, until
 
 pytestmark = pytest.mark.proof
-pytest.importorskip("baresip", reason="baresip has wheels for Linux alone: the extra sip")
-
-
-def free_port():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1] & ~1  # the port above it is TLS's
-
-
-async def ring(port, lasts_s=1.5, talks_after_s=9.0, key=""):
-    """Let a caller call from another process; return what it tells."""
-    numbers = [port, free_port(), lasts_s, talks_after_s]
-    arguments = [*map(str, numbers), *([key] if key else [])]
-    module = "tests.bridge.wires.sip.far_caller"
-    with trio.fail_after(30):
-        done = await trio.run_process(
-            [sys.executable, "-m", module, *arguments], capture_stdout=True, cwd=ROOT
-        )
-    return json.loads(done.stdout)
-
-
-async def until(condition):
-    with trio.fail_after(10):
-        while not condition():  # noqa: ASYNC110 - another process decides
-            await trio.sleep(0.02)
+pytest.importorskip("baresip", reason="the extra sip has wheels for CPython 3.11 to 3.14 alone")
 
 
 async def test_a_call_has_sound_both_ways_and_ends_as_its_caller_hangs_up():
@@ -58,7 +37,7 @@ async def test_a_call_has_sound_both_ways_and_ends_as_its_caller_hangs_up():
     port = free_port()
     app = App(answer, phone=Sip(port=port, speech=SpelledSpeech()))
     async with open_server(app, port=0) as server:
-        told = await ring(port, 2.5, talks_after_s=1.2, key="5")
+        told = await ring(port, lasts_s=2.5, talks_after_s=1.2, key="5")
         await until(lambda: not server.calls)
     assert told["error"] == ""
     assert told["loud"] > 800, "0.1 s of the agent's voice at least"
@@ -68,6 +47,8 @@ async def test_a_call_has_sound_both_ways_and_ends_as_its_caller_hangs_up():
     assert told["loud_until_s"] < 2.0, "silent within 0.8 s of the caller's first word"
     assert 0 < len(ends[0].heard) < len(ends[0].generated)
     assert calls[0].end_reason == "hangup"
+    assert "far@" in calls[0].request.query["from"]
+    assert "agent@" in calls[0].request.query["to"]
 
 
 async def test_a_server_that_is_full_says_busy():
@@ -79,9 +60,149 @@ async def test_a_server_that_is_full_says_busy():
     port = free_port()
     app = App(answer, phone=Sip(port=port))
     async with open_server(app, port=0, limits=Limits(max_calls=1)) as server:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(ring, port, 2.0)
+        async with far_end(dials=f"sip:agent@127.0.0.1:{port}", lasts_s=2.0):
             await until(lambda: server.calls == 1)
             assert (await ring(port))["error"] == "CallBusy"
         await until(lambda: not server.calls)
         assert server.metrics.rejected["server_full"] == 1
+
+
+async def test_an_agent_dials_and_presses_keys():
+    """``Sip().dial()`` rings, is answered by the app, and its agent is heard and presses keys."""
+    outcomes, calls = [], []
+
+    async def answer(call):
+        calls.append(call)
+        await call.say("Hello, this is the café")
+        for key in "4#":
+            outcomes.append(await call.actions.send_dtmf(key))
+
+    phone = Sip(port=free_port(), speech=SpelledSpeech())
+    async with open_server(App(answer, phone=phone), port=0), far_end(lasts_s=3.5) as far:
+        placed = await phone.dial(f"sip:far@127.0.0.1:{far.own}")
+        with trio.fail_after(10):
+            statuses = [status async for status in placed]
+    assert set(statuses) <= {"dialled", "ringing", "answered", "completed"}
+    assert statuses[-2:] == ["answered", "completed"]
+    assert far.told["came"] == 1, "nothing is dialled twice"
+    assert far.told["keys"] == ["4", "#"]
+    assert far.told["loud"] > 400
+    assert all(isinstance(outcome, CallActionCompleted) for outcome in outcomes)
+    assert calls[0].request.direction == "outbound"
+
+
+AGENT = """
+from bargein import App
+from bargein.phone import Sip
+from bargein.testing import SpelledSpeech
+
+async def answer(call):
+    call.say("Your cake is ready.")
+
+app = App(answer, phone=Sip(port={port}, speech=SpelledSpeech()))
+"""
+
+
+async def test_the_command_dials(tmp_path):
+    """``bargein dial`` needs neither a public address nor a number for SIP."""
+    (tmp_path / "agent.py").write_text(AGENT.format(port=free_port()))
+    async with far_end(lasts_s=2.0) as far:
+        options = ["agent.py", f"sip:far@127.0.0.1:{far.own}", "--port", "0"]
+        dials = "import sys; from bargein.phone import dial_command as d; sys.exit(d(sys.argv[1:]))"
+        with trio.fail_after(30):
+            ran = await trio.run_process(
+                [sys.executable, "-c", dials, *options], capture_stdout=True, cwd=tmp_path
+            )
+    said = ran.stdout.decode().splitlines()
+    assert said[-2:] == ["somebody answered, and talks to your agent", "the call is over"]
+    assert far.told["loud"] > 400
+
+
+@pytest.mark.parametrize(("answers", "ends"), [("reject", "busy"), ("", "no_answer")])
+async def test_a_number_that_is_not_answered(answers, ends):
+    """A busy number, and one that rings for too long, are told apart; no call is opened."""
+
+    async def answer(call):
+        raise AssertionError("nobody answered")
+
+    phone = Sip(port=free_port())
+    async with open_server(App(answer, phone=phone), port=0), far_end(answers=answers) as far:
+        placed = await phone.dial(f"sip:far@127.0.0.1:{far.own}", ring_s=0.5)
+        with trio.fail_after(10):
+            statuses = [status async for status in placed]
+    assert statuses[-1] == ends
+    assert far.told["came"] == 1
+
+
+async def test_a_caller_who_holds_the_line():
+    """While the caller has us on hold, the agent is quiet; then it says the rest."""
+    events, frames = [], []
+
+    async def answer(call):
+        call.router.observe(CallerOnHold, lambda message: events.append(message.event))
+        call.router.observe(UserAudio, lambda message: frames.append(trio.current_time()))
+        call.say("One two three four five six seven eight nine ten eleven twelve")
+
+    port = free_port()
+    app = App(answer, phone=Sip(port=port, speech=SpelledSpeech()))
+    async with open_server(app, port=0) as server:
+        told = await ring(port, lasts_s=4.0, hold=[0.3, 1.0])
+        await until(lambda: not server.calls)
+    assert [event.on for event in events] == [True, False]
+    assert 0.8 < events[1].lasted_s < 2.0
+    assert told["loud_until_s"] > 1.5, "the rest is said behind the hold"
+
+
+@pytest.mark.parametrize("answers", ["answer", "reject"])
+async def test_a_blind_transfer(answers):
+    """Somebody who answers ends the call; behind a busy number the caller is with the agent."""
+    outcomes, steps, calls = [], [], []
+
+    async def answer(call):
+        calls.append(call)
+        call.router.observe(TransferProgressed, lambda m: steps.append(m.event.step))
+        outcomes.append(await call.actions.transfer(f"sip:far@127.0.0.1:{desk.own}"))
+        call.say("You are with me again")
+
+    port = free_port()
+    app = App(answer, phone=Sip(port=port, speech=SpelledSpeech()))
+    async with open_server(app, port=0) as server, far_end(answers=answers, lasts_s=2.5) as desk:
+        told = await ring(port, policy="auto", lasts_s=2.0)
+        await until(lambda: not server.calls)
+    assert desk.told["came"] == 1
+    assert len(told["passed_on"]) == 1
+    [outcome] = outcomes
+    if answers == "answer":
+        assert isinstance(outcome, CallActionCompleted)
+        assert calls[0].end_reason == "transferred"
+        assert steps == ["dialled"]
+    else:
+        assert outcome.cause == "busy"
+        assert steps == ["dialled", "returned"]
+        assert told["loud"] > 400, "the caller hears the agent again, in the same call"
+        assert calls[0].end_reason == "hangup"
+
+
+async def test_a_colleague_who_is_asked_first():
+    """An attended transfer connects caller and colleague; both calls are over for the agent."""
+    outcomes, calls = [], []
+
+    async def asks(call):
+        calls.append(call)
+        return True
+
+    async def answer(call):
+        calls.append(call)
+        number = f"sip:far@127.0.0.1:{desk.own}"
+        outcomes.append(await call.actions.transfer(number, warm=asks))
+
+    port = free_port()
+    app = App(answer, phone=Sip(port=port, speech=SpelledSpeech()))
+    async with open_server(app, port=0) as server, far_end(lasts_s=3.0, talks_after_s=0.0) as desk:
+        told = await ring(port, policy="auto", lasts_s=2.5)
+        await until(lambda: not server.calls)
+    [outcome] = outcomes
+    assert isinstance(outcome, CallActionCompleted), outcome
+    assert [call.end_reason for call in calls] == ["transferred", "transferred"]
+    assert len(told["passed_on"]) == 1
+    assert told["loud"] > 800, "the caller hears the colleague"

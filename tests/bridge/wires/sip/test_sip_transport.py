@@ -71,7 +71,8 @@ async def line(autojump_clock):
         line.reports = Reports()
         counts = SimpleNamespace(frames_dropped=0, frames_out=0, frames_in=0, barge_ins=0)
         hosted = SimpleNamespace(call=None, metrics=counts)
-        transport = SipTransport(line, hosted)
+        leg, actions = SimpleNamespace(audio=line), SimpleNamespace(is_away=False)
+        transport = SipTransport(leg, hosted, actions)
 
         async def answer(call):
             """Says nothing."""
