@@ -75,7 +75,7 @@ JOBS: tuple[Job, ...] = (
     module("fuzzing", "100,000 frames that nobody should send", 3, "--frames", "100000"),
     module(
         "telephone_fuzzing",
-        "100,000 messages that no carrier should send, to each codec",
+        "100,000 messages that nobody should send, to each codec, webhook and reader",
         3,
         "--inputs",
         "100000",

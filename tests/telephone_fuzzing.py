@@ -1,4 +1,4 @@
-"""Messages that no carrier should send, to every codec of the telephone.
+"""Messages that no carrier and no platform should send, to every codec, webhook and reader.
 
 ``python -m tests.telephone_fuzzing`` gives each codec real messages with something wrong, JSON of
 any shape, and bytes.  Each has to be an event; an input that raises is written to the corpus, which
@@ -16,9 +16,18 @@ import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import urlencode
 
+import structlog
+import trio
+from websockets.datastructures import Headers
+
+from bargein.bridge.websocket import HttpRequest
+from bargein.bridge.wires import RequestRefusedError
+from bargein.bridge.wires.harness import _completions_codec, _line_codec, _retell_codec
 from bargein.bridge.wires.telephone import (
     exotel,
     plivo,
@@ -33,7 +42,9 @@ from bargein.bridge.wires.telephone._relay_codec import RelayCodec
 from bargein.nodes.vendors.exotel.fake import FakeExotel
 from bargein.nodes.vendors.plivo.fake import FakePlivo
 from bargein.nodes.vendors.telnyx.fake_media import FakeTelnyxMedia
+from bargein.nodes.vendors.twilio._played_carriers import CARRIERS
 from bargein.nodes.vendors.vonage.fake import FakeVonage
+from bargein.testing import SpelledSpeech
 
 CORPUS = Path(__file__).parent / "bridge" / "wires" / "telephone" / "codec_corpus.jsonl"
 """Inputs that have raised once: a codec, and a text, or bytes in base64, a line."""
@@ -93,6 +104,121 @@ def _texts(messages: Sequence[dict[str, Any]]) -> tuple[str | bytes, ...]:
     return tuple(json.dumps(message) for message in messages)
 
 
+SAID = [{"role": "agent", "content": "Hi"}, {"role": "user", "content": "Hello"}]
+LINE: tuple[dict[str, Any], ...] = (
+    {"type": "start", "call_id": "c1", "from": "+1", "agent": {"id": "a"}, "metadata": {"a": 1}},
+    {"type": "message", "content": "hello", "event_id": "e1"},
+    {"type": "user_state", "value": "speaking"},
+    {"type": "agent_state", "value": "idle"},
+    {"type": "agent_speech", "content": "Hi,"},
+    {"type": "dtmf", "button": "5"},
+    {"type": "custom", "metadata": {"a": [1, {"b": None}]}},
+    {"type": "validation_error", "error_message": "no", "error_type": "x"},
+)
+RETELL: tuple[dict[str, Any], ...] = (
+    {"interaction_type": "call_details", "call": {"call_id": "c1"}},
+    {"interaction_type": "ping_pong", "timestamp": 1},
+    {"interaction_type": "update_only", "transcript": SAID, "turntaking": "user_turn"},
+    {"interaction_type": "response_required", "response_id": 1, "transcript": SAID},
+    {"interaction_type": "reminder_required", "response_id": 2, "transcript": []},
+)
+COMPLETIONS: tuple[dict[str, Any], ...] = (
+    {"model": "m", "messages": SAID, "stream": True, "user": "c1"},
+    {"messages": [{"role": "user", "content": [{"type": "text", "text": "Hello"}]}]},
+    {
+        "messages": [{"role": "system", "content": "Be brief."}, *SAID],
+        "stream_options": {"include_usage": True},
+        "call": {"id": "c1", "customer": {"number": "+1"}},
+    },
+)
+
+
+class _Reader:
+    """Reads messages by a function."""
+
+    def __init__(self, decode: Callable[[str | bytes], object]) -> None:
+        self.decode = decode
+
+
+def _completion(data: str | bytes) -> object:
+    body = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    asked = _completions_codec.read_request(body)
+    return asked if isinstance(asked, str) else asked.earlier(0.0)
+
+
+class _Webhooks:
+    """The webhooks of a carrier: what is not signed, and what would be read if it were."""
+
+    def __init__(self, name: str) -> None:
+        played = CARRIERS[name]
+        fake = played.fake()
+        speech = SpelledSpeech() if played.carries == "sound" else None
+        [self._wire] = played.account(fake, speech, fake.transport()).wires(None)
+        self._is_json = name == "vonage"
+        self._count = 0
+
+    def decode(self, data: str | bytes) -> object:
+        """Return what each webhook makes of a body."""
+        body = self._body(data)
+        path = self._wire.webhooks[self._count % len(self._wire.webhooks)]
+        self._count += 1
+        kind = "application/json" if self._is_json else "application/x-www-form-urlencoded"
+        signed = body[:40].hex()
+        headers = Headers({"Host": "voice.example.com", "Content-Type": kind})
+        for header in ("X-Twilio-Signature", "telnyx-signature-ed25519", "telnyx-timestamp",
+                       "X-Plivo-Signature-V3", "X-Plivo-Signature-V3-Nonce"):  # fmt: skip
+            headers[header] = signed
+        headers["Authorization"] = (
+            f"Bearer {signed}.{signed}.{signed}" if self._is_json else f"Basic {signed}"
+        )
+        request = HttpRequest("POST", path, headers, body)
+        told: list[object] = []
+        try:
+            told.append(self._wire.identify(request))
+        except RequestRefusedError as refused:
+            told.append(refused)
+        try:  # as if it were signed
+            told.append(self._wire.answer(request))
+        except RequestRefusedError as refused:
+            told.append(refused)
+        return told
+
+    def _body(self, data: str | bytes) -> bytes:
+        if isinstance(data, bytes):
+            return data
+        if not self._is_json:
+            try:
+                fields = json.loads(data)
+            except (ValueError, RecursionError):
+                fields = None
+            if isinstance(fields, dict):
+                told = {name: one if isinstance(one, str) else str(one)[:2_000]
+                        for name, one in fields.items()}  # fmt: skip
+                return urlencode(told, errors="surrogatepass").encode()
+        return data.encode("utf-8", "surrogatepass")
+
+
+CALLED: dict[str, tuple[dict[str, Any], ...]] = {
+    "twilio": (
+        {"CallSid": "CA1", "AccountSid": "AC1", "From": "+1", "To": "+2", "CallStatus": "ringing"},
+        {"CallSid": "CA1", "From": "+1", "DialCallStatus": "busy", "HandoffData": "{}"},
+    ),
+    "telnyx": (
+        {"CallSid": "v3:1", "AccountSid": "1", "From": "+1", "To": "+2"},
+        {"CallSid": "v3:1", "From": "+1", "DialCallStatus": "no-answer"},
+    ),
+    "plivo": (
+        {"CallUUID": "1", "From": "1", "To": "2", "CallStatus": "ringing"},
+        {"CallUUID": "1", "DialStatus": "busy", "DialHangupCause": "USER_BUSY"},
+    ),
+    "vonage": (
+        {"uuid": "1", "from": "1", "to": "2", "conversation_uuid": "c"},
+        {"uuid": "1", "status": "busy", "timestamp": "2026-11-27T00:00:00Z"},
+    ),
+    "exotel": ({"CallSid": "1", "CallFrom": "1", "CallTo": "2", "Direction": "incoming"},),
+}
+"""What each carrier tells its webhooks."""
+
 CODECS: dict[str, tuple[Callable[[], Codec], tuple[str | bytes, ...]]] = {
     "twilio": (lambda: RelayCodec(twilio.DIALECT), _texts(RELAY)),
     "telnyx": (lambda: RelayCodec(telnyx.DIALECT), _texts(RELAY)),
@@ -107,6 +233,13 @@ CODECS: dict[str, tuple[Callable[[], Codec], tuple[str | bytes, ...]]] = {
     "plivo": (lambda: JsonMediaCodec(plivo.DIALECT, plivo.NAMES), _of(FakePlivo())),
     "exotel": (lambda: JsonMediaCodec(exotel.DIALECT, exotel.NAMES), _of(FakeExotel())),
     "vonage": (vonage.VonageCodec, _of(FakeVonage())),
+    "line": (lambda: _Reader(_line_codec.decode), _texts(LINE)),
+    "retell": (lambda: _Reader(_retell_codec.decode), _texts(RETELL)),
+    "completions": (lambda: _Reader(_completion), _texts(COMPLETIONS)),
+    **{
+        f"{name} webhooks": (partial(_Webhooks, name), _texts(messages))
+        for name, messages in CALLED.items()
+    },
 }
 """Each codec, and one message of each kind that it reads, the first of a call first."""
 
@@ -183,6 +316,10 @@ def attack(name: str, count: int, seed: int) -> list[tuple[str | bytes, BaseExce
         count: How many inputs.
         seed: Decides what they are.
     """
+    return trio.run(_attack, name, count, seed)  # webhooks look at its clock
+
+
+async def _attack(name: str, count: int, seed: int) -> list[tuple[str | bytes, BaseException]]:
     make, messages = CODECS[name]
     raised: list[tuple[str | bytes, BaseException]] = []
     codec = make()
@@ -223,6 +360,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--inputs", type=int, default=1_000, help="of each codec (%(default)s)")
     options = parser.parse_args(argv)
     print(f"seed {options.seed}: {options.inputs} inputs of each codec")
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     found = 0
     for name in CODECS:
         raised = attack(name, options.inputs, options.seed)

@@ -108,7 +108,7 @@ def read_json(data: str | bytes) -> Any:
     """
     try:
         value = from_json(data)
-    except ValueError:
+    except (ValueError, TypeError):  # the second for lone surrogates of a text
         value = _read_slowly(data)
     return clean_json(value)
 
