@@ -1,4 +1,4 @@
-"""The sound of ``bargein phone``: the caller's voice, a microphone and a loudspeaker, in mu-law."""
+"""The sound of ``bargein phone``: the caller's voice, a microphone and a loudspeaker."""
 
 from __future__ import annotations
 
@@ -7,31 +7,39 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import trio
 
 from bargein.bridge.audio.errors import need
-from bargein.bridge.audio.g711 import decode_mu_law, encode_mu_law
 from bargein.bridge.audio.resample import resample
 from bargein.nodes.speech import EspeakVoice
 from bargein.routes import BargeinError
 
-from .fake_media import FRAME_S, RATE_HZ, FakeMediaCall
+from .fake_media import FakeMediaCall
 
-FRAME_SAMPLES = round(RATE_HZ * FRAME_S)
-SILENCE = encode_mu_law(bytes(2 * FRAME_SAMPLES))
+MOST_WAITING_S = 0.2
+"""How much sound of the microphone may wait; older sound is dropped."""
 
-MOST_WAITING = 10
-"""How many frames of the microphone may wait: 0.2 s; older ones are dropped."""
+
+class SpokenSound(NamedTuple):
+    """What the caller says, as sound."""
+
+    pcm: bytes
+    """PCM16 little-endian mono."""
+    rate_hz: int
+
+    def on(self, line: FakeMediaCall) -> bytes:
+        """Return it coded as a line's."""
+        return line.coded(resample(self.pcm, self.rate_hz, line.rate_hz))
 
 
 class SoundFileError(BargeinError, ValueError):
     """A file cannot be played to an agent."""
 
 
-def wav_of(path: Path) -> bytes:
-    """Return the sound of a WAV file: mu-law, 8 kHz.
+def wav_of(path: Path) -> SpokenSound:
+    """Return the sound of a WAV file, its first channel.
 
     Raises:
         SoundFileError: It is no WAV of 16-bit samples.
@@ -46,11 +54,29 @@ def wav_of(path: Path) -> bytes:
     if width != 2:
         raise SoundFileError(f"{path} has samples of {8 * width} bits; write 16")
     first = b"".join(pcm[at : at + 2] for at in range(0, len(pcm), 2 * channels))
-    return encode_mu_law(resample(first, rate_hz, RATE_HZ))
+    if not first:
+        raise SoundFileError(f"{path} has no sound")
+    return SpokenSound(first, rate_hz)
+
+
+def script_of(path: Path) -> list[str]:
+    """Return the lines of a script.
+
+    Raises:
+        SoundFileError: It is no text in UTF-8, or has no line.
+        OSError: It cannot be read.
+    """
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise SoundFileError(f"{path} is no text in UTF-8; is it a sound? say --wav") from error
+    if not any(line.strip() for line in lines):
+        raise SoundFileError(f"{path} has no line for the caller to say")
+    return lines
 
 
 class ScriptVoice:
-    """Speaks what the caller says: mu-law, 8 kHz."""
+    """Speaks what the caller says."""
 
     def __init__(self) -> None:
         """Make a voice; nothing is loaded before ``open()``."""
@@ -66,10 +92,10 @@ class ScriptVoice:
         async with self._voice.open():
             yield
 
-    async def speak(self, text: str) -> bytes:
+    async def speak(self, text: str) -> SpokenSound:
         """Return the sound of a text."""
         pcm = b"".join([piece.pcm async for piece in self._voice.synthesize(text)])
-        return encode_mu_law(resample(pcm, self._voice.sample_rate_hz, RATE_HZ))
+        return SpokenSound(pcm, self._voice.sample_rate_hz)
 
 
 class Handset:
@@ -82,7 +108,7 @@ class Handset:
             line: Gets the microphone's sound, and gives the loudspeaker its own.
         """
         self._line = line
-        self._spoken: deque[bytes] = deque(maxlen=MOST_WAITING)
+        self._spoken: deque[bytes] = deque(maxlen=max(2, round(MOST_WAITING_S / line.frame_s)))
         self._heard = bytearray()
 
     async def run(self) -> None:
@@ -92,24 +118,26 @@ class Handset:
             SpeechExtraError: The extra ``voice`` is missing.
         """
         sounddevice = need("bargein phone", "sounddevice", "voice")
-        options = {"samplerate": RATE_HZ, "channels": 1, "dtype": "int16"}
-        options["blocksize"] = FRAME_SAMPLES
+        options = {"samplerate": self._line.rate_hz, "channels": 1, "dtype": "int16"}
+        options["blocksize"] = round(self._line.rate_hz * self._line.frame_s)
         self._line.plug_in(self._next_frame)
         with (
             sounddevice.RawInputStream(callback=self._store_spoken, **options),
             sounddevice.RawOutputStream(callback=self._play_heard, **options),
         ):
             while True:
-                self._heard += decode_mu_law(self._line.player.new_sound())
-                await trio.sleep(FRAME_S / 2)
+                self._heard += self._line.decoded(self._line.player.new_sound())
+                await trio.sleep(0.01)
 
     def _next_frame(self) -> bytes:
-        return self._spoken.popleft() if self._spoken else SILENCE
+        if self._spoken:
+            return self._spoken.popleft()
+        return self._line.coded(bytes(2 * round(self._line.rate_hz * self._line.frame_s)))
 
     # --- in the threads of the sound library ----------------------------------------------------
 
     def _store_spoken(self, pcm: Any, frames: int, time: Any, status: Any) -> None:
-        self._spoken.append(encode_mu_law(bytes(pcm)))
+        self._spoken.append(self._line.coded(bytes(pcm)))
 
     def _play_heard(self, out: Any, frames: int, time: Any, status: Any) -> None:
         size = min(2 * frames, len(self._heard))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
-from bargein.bridge import SpeechStack
+from bargein.bridge import App, SpeechStack
+from bargein.routes import BargeinError
 
 from ..exotel.fake import FakeExotel
 from ..exotel.phone import Exotel
@@ -118,6 +120,77 @@ CARRIERS: Mapping[str, PlayedCarrier] = {
     ),
 }
 """The wires of carriers, by their names."""
+
+
+ACCOUNTS: Mapping[str, type[Exotel | Plivo | Telnyx | Twilio | Vonage]] = {
+    "twilio": Twilio,
+    "telnyx": Telnyx,
+    "plivo": Plivo,
+    "vonage": Vonage,
+    "exotel": Exotel,
+}
+"""The accounts of carriers, by their names."""
+
+STAND_INS: Mapping[str, str] = {
+    "TWILIO_ACCOUNT_SID": "AC00000000000000000000000000000000",
+    "TWILIO_AUTH_TOKEN": "nobody's",
+    "TELNYX_API_KEY": "nobody's",
+    "TELNYX_PUBLIC_KEY": "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
+    "PLIVO_AUTH_ID": "MA00000000000000000",
+    "PLIVO_AUTH_TOKEN": "nobody's",
+    "VONAGE_API_KEY": "00000000",
+    "VONAGE_API_SECRET": "nobody's",
+    "VONAGE_SIGNATURE_SECRET": "nobody's secret of signatures, long enough",
+    "EXOTEL_WEBHOOK_SECRET": "nobody's",
+}
+"""Credentials of nobody: an app makes its account without one, where no carrier is asked.  The key
+is RFC 8032's first example."""
+
+
+@contextmanager
+def made_up_credentials() -> Iterator[None]:
+    """Let the environment have credentials of nobody within the block, where it has none."""
+    made_up = {name: value for name, value in STAND_INS.items() if name not in os.environ}
+    os.environ.update(made_up)
+    try:
+        yield
+    finally:
+        for name in made_up:
+            os.environ.pop(name, None)
+
+
+class CarrierChoiceError(BargeinError, ValueError):
+    """An app cannot be rung by the carrier that is asked for."""
+
+
+def carrier_of(app: App, asked: str | None) -> tuple[PlayedCarrier, SpeechStack | None]:
+    """Return the carrier by which an app is rung, and the ears and the voice of its own.
+
+    Args:
+        app: The app.
+        asked: The carrier's name; ``None`` for the one of the app's account, or Twilio without.
+
+    Raises:
+        CarrierChoiceError: The account is of no carrier here, or nothing hears and speaks where
+            sound travels.
+    """
+    phone = app.phone
+    its = next((name for name, account in ACCOUNTS.items() if isinstance(phone, account)), None)
+    if phone is not None and its is None and asked is None:
+        raise CarrierChoiceError(
+            f"App(phone={type(phone).__name__}(…)) is of no carrier that can be played here; "
+            f"choose one by --carrier: {', '.join(ACCOUNTS)}"
+        )
+    name = asked or its or "twilio"
+    speech: SpeechStack | None = getattr(phone, "speech", None)
+    if f"{name}-media" in CARRIERS:
+        return CARRIERS[name if speech is None else f"{name}-media"], speech
+    if speech is None and app.speech is None:
+        raise CarrierChoiceError(
+            f"by {ACCOUNTS[name].__name__} sound travels, and this app has no ears and no voice: "
+            f"give it App(…, speech=LocalSpeech()), or {ACCOUNTS[name].__name__}(speech=…)"
+        )
+    return CARRIERS[name], speech
 
 
 def played_carrier(wire: str, asked: str) -> PlayedCarrier:

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 import trio
 
 from bargein.bridge import App, CallActionError
-from bargein.bridge.commands import TargetError, configure_logs, load_app
+from bargein.bridge.commands import TargetError, complain, configure_logs, load_app
 from bargein.bridge.server import open_server
 from bargein.bridge.validation.public_url import checked_public_url
 from bargein.bridge.wires.telephone.placed_calls import PlacedCall
@@ -79,8 +79,9 @@ def command(argv: Sequence[str]) -> int:
             sys.stderr.write(f"error: {phone!r} needs --{missing[0].replace('_', '-')}\n")
             return 2
         return trio.run(_dial, app, phone, options, public_url)
-    except (TargetError, BargeinError, ImportError, OSError) as error:
-        sys.stderr.write(f"error: {error}\n")
+    except (BargeinError, ImportError, OSError) as error:
+        complain(error.details if isinstance(error, TargetError) else "")
+        complain(f"error: {error}\n")
         return 1
 
 

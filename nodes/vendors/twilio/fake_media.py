@@ -14,7 +14,7 @@ from typing import Any
 
 import trio
 
-from bargein.bridge.audio.g711 import encode_mu_law
+from bargein.bridge.audio.g711 import decode_mu_law, encode_mu_law
 from bargein.bridge.testing import SpelledSpeech
 from bargein.bridge.websocket import ConnectionClosedError, Data, WebSocket
 
@@ -155,8 +155,13 @@ class FakeMediaCall(FakeTelephone):
     Attributes:
         received: The messages of the agent, decoded, but for sound.
         player: What plays the agent's sound.
-        microphone: Returns the next 20 ms of the person: mu-law, 160 bytes.
+        microphone: Returns the next piece of the person's sound, coded: 20 ms at most carriers.
+        rate_hz: The sample rate of the line.
+        frame_s: How many seconds a piece of the person's sound has.
     """
+
+    rate_hz = RATE_HZ
+    frame_s = FRAME_S
 
     def __init__(
         self,
@@ -246,7 +251,7 @@ class FakeMediaCall(FakeTelephone):
         """Speak, over the agent if it speaks; return once it was said.
 
         Args:
-            coded: Mu-law, 8 kHz.
+            coded: Coded as the line's; see ``coded()``.
         """
         self._sound += coded
         while self._sound and self._socket is not None:
@@ -260,8 +265,16 @@ class FakeMediaCall(FakeTelephone):
             self._said = trio.Event()
         return frame + _SILENCE[len(frame) :]
 
+    def coded(self, pcm: bytes) -> bytes:
+        """Return PCM16 little-endian mono at the line's rate, coded as the line's."""
+        return encode_mu_law(pcm)
+
+    def decoded(self, coded: bytes) -> bytes:
+        """Return coded sound of the line as PCM16 little-endian mono."""
+        return decode_mu_law(coded)
+
     def plug_in(self, microphone: Callable[[], bytes]) -> None:
-        """Take the person's sound from elsewhere: mu-law, 160 bytes every 20 ms."""
+        """Take the person's sound from elsewhere: coded, ``frame_s`` each time."""
         self.microphone = microphone
 
     async def press(self, key: str) -> None:

@@ -116,6 +116,8 @@ class FakeStreamCall(FakeMediaCall):
         self.player = FakePlayer(
             sound.bytes_per_ms * 1000, self._return_mark, sound.silence(sound.sample_bytes)
         )
+        self.rate_hz = sound.rate_hz
+        self.frame_s = spelling.frame_ms / 1000
         self._frame_bytes = spelling.frame_ms * spelling.sound.bytes_per_ms
         self.microphone = self._next_frame
 
@@ -126,8 +128,15 @@ class FakeStreamCall(FakeMediaCall):
 
     def read(self, played: bytes) -> str:
         """Return the text that sound spells."""
-        pcm = DECODERS[self.spelling.sound.encoding](played)
-        return SpelledSpeech.read(encode_mu_law(pcm) + b"\xff")
+        return SpelledSpeech.read(encode_mu_law(self.decoded(played)) + b"\xff")
+
+    def coded(self, pcm: bytes) -> bytes:
+        """Return PCM16 little-endian mono at the line's rate, coded as the line's."""
+        return ENCODERS[self.spelling.sound.encoding](pcm)
+
+    def decoded(self, coded: bytes) -> bytes:
+        """Return coded sound of the line as PCM16 little-endian mono."""
+        return DECODERS[self.spelling.sound.encoding](coded)
 
     async def connect(
         self, socket: WebSocket, attributes: Mapping[str, str], parameters: Mapping[str, str]
@@ -142,8 +151,7 @@ class FakeStreamCall(FakeMediaCall):
 
     async def says(self, text: str) -> None:
         """Spell a text, over the agent if it speaks, for ears that read it: ``SpelledSpeech``."""
-        sound = self.spelling.sound
-        await self.speak(ENCODERS[sound.encoding](SpelledSpeech.spell(text, sound.rate_hz)))
+        await self.speak(self.coded(SpelledSpeech.spell(text, self.rate_hz)))
         await trio.sleep(0.7)
 
     def _next_frame(self) -> bytes:

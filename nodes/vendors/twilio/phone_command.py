@@ -1,4 +1,4 @@
-"""The command ``bargein phone``: this machine plays Twilio, and you the caller."""
+"""The command ``bargein phone``: this machine plays the carrier, and you the caller."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import trio
 
 from bargein.bridge import App, Call
-from bargein.bridge.commands import TargetError, configure_logs, load_app
+from bargein.bridge.commands import TargetError, complain, configure_logs, load_app
 from bargein.bridge.events import (
     AgentSpeechCut,
     AgentSpeechSent,
@@ -22,8 +22,8 @@ from bargein.bridge.events import (
 from bargein.bridge.server import open_server
 from bargein.routes import BargeinError, Message
 
-from ._phone_sound import Handset, ScriptVoice, SoundFileError, wav_of
-from ._played_carriers import CARRIERS, PlayedLine
+from ._phone_sound import Handset, ScriptVoice, SoundFileError, SpokenSound, script_of, wav_of
+from ._played_carriers import ACCOUNTS, PlayedLine, carrier_of, made_up_credentials
 from .fake_media import FakeMediaCall
 
 DEFAULT_TARGET = "agent.py"
@@ -33,8 +33,9 @@ def command(argv: Sequence[str]) -> int:
     """Ring your agent without an account: this machine plays the carrier.
 
     What you type is said, over the agent if it speaks; ``--script`` says the lines of a file, each
-    once the agent has finished, or after ``! `` while it speaks.  An app whose ``phone=`` has
-    ``speech=`` is spoken to: by a voice that says the script, a WAV, or your microphone.
+    once the agent has finished, or after ``! `` while it speaks.  Where sound travels, the app is
+    spoken to: by a voice that says the script, a WAV, or your microphone.  Credentials of the
+    carrier that the environment lacks are made up.
 
     Args:
         argv: The arguments behind the command's name.
@@ -43,12 +44,14 @@ def command(argv: Sequence[str]) -> int:
         The exit code.
     """
     options = argument_parser().parse_args(list(argv))
-    configure_logs("warning", pii=False)
+    configure_logs("warning", texts=True)
     try:
-        app = load_app(options.target)
-        trio.run(_ring, app, options)
-    except (TargetError, BargeinError, ImportError, OSError) as error:
-        sys.stderr.write(f"error: {error}\n")
+        script = None if options.script is None else script_of(options.script)
+        with made_up_credentials():
+            trio.run(_ring, load_app(options.target), options, script)
+    except (BargeinError, ImportError, OSError) as error:
+        complain(error.details if isinstance(error, TargetError) else "")
+        complain(f"error: {error}\n")
         return 1
     return 0
 
@@ -80,38 +83,33 @@ def argument_parser() -> argparse.ArgumentParser:
         "--wav",
         type=Path,
         metavar="FILE",
-        help="what the caller says, as sound, where the app's phone= has speech=; without it and "
-        "--script, your microphone (extra voice)",
+        help="what the caller says, as sound, where sound travels; without it and --script, your "
+        "microphone (extra voice)",
     )
     parser.add_argument(
         "--carrier",
-        choices=[name for name, each in CARRIERS.items() if each.carries == "text"],
-        default="twilio",
-        help="the carrier that this machine plays (%(default)s)",
+        choices=[*ACCOUNTS],
+        help="the carrier that this machine plays (that of the app's phone=, or twilio)",
     )
     parser.add_argument("--from", dest="caller", default="+15550001", metavar="NUMBER",
                         help="the number that calls (%(default)s)")  # fmt: skip
     return parser
 
 
-async def _ring(app: App, options: argparse.Namespace) -> None:
-    speech = getattr(app.phone, "speech", None)
-    script = None if options.script is None else options.script.read_text("utf-8").splitlines()
+async def _ring(app: App, options: argparse.Namespace, script: Sequence[str] | None) -> None:
+    played, speech = carrier_of(app, options.carrier)
     sound = None if options.wav is None else wav_of(options.wav)
-    if speech is None:
-        if sound is not None:
-            raise SoundFileError(
-                "--wav needs an app whose phone= has speech=, as sound travels then"
-            )
-        played = CARRIERS[options.carrier]
-    else:
-        played = CARRIERS[f"{options.carrier}-media"]
+    if played.carries == "sound":
         app = _showing_words(app)
+    elif sound is not None:
+        raise SoundFileError(
+            "--wav needs an app whose phone= has speech=, as sound travels then; here text travels"
+        )
     carrier = played.fake()
     wires = played.account(carrier, speech, None).wires(None)
     async with AsyncExitStack() as stack:
         voice = ScriptVoice()
-        if speech is not None and script is not None:
+        if played.carries == "sound" and script is not None:
             await stack.enter_async_context(voice.open())
         server = await stack.enter_async_context(open_server(app, port=0, wires=wires))
 
@@ -159,13 +157,13 @@ def _showing_words(app: App) -> App:
 async def _talk(
     line: PlayedLine,
     script: Sequence[str] | None,
-    sound: bytes | None,
+    sound: SpokenSound | None,
     voice: ScriptVoice,
     call: trio.CancelScope,
 ) -> None:
     async def say(text: str) -> None:
         if isinstance(line, FakeMediaCall):
-            await line.speak(await voice.speak(text))
+            await line.speak((await voice.speak(text)).on(line))
         else:
             await line.says(text)
 
@@ -185,7 +183,7 @@ async def _talk(
         if sound is None:
             await Handset(line).run()
         else:
-            await line.speak(sound)
+            await line.speak(sound.on(line))
             await line.quiet()
     else:
         async for said in _typed():

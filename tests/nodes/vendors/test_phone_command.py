@@ -1,5 +1,6 @@
 """The command ``bargein phone``: a call from the terminal, over a port of this machine."""
 
+import os
 import wave
 
 import pytest
@@ -86,5 +87,62 @@ def test_a_sound_that_cannot_be_played_is_named(tmp_path, capsys):
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(8_000)
+        file.writeframes(bytes(16_000))
     assert command([str(tmp_path / "agent.py"), "--wav", str(tmp_path / "said.wav")]) == 1
     assert "speech=" in capsys.readouterr().err
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("carrier", ["Plivo", "Vonage", "Exotel"])
+def test_each_carrier_is_played_for_its_account(tmp_path, capsys, carrier, monkeypatch):
+    """The app's account says which carrier rings, without credentials; sound is coded as its."""
+    for name in [name for name in os.environ if name.startswith(carrier.upper())]:
+        monkeypatch.delenv(name)
+    agent = SOUND.replace("Twilio", carrier).replace('account_sid="AC1", auth_token="12345"', "")
+    (tmp_path / "agent.py").write_text(agent.replace("I know a long story, about a fox, and", "I"))
+    write_wav(tmp_path / "said.wav", bytes(16_000) + SpelledSpeech.spell("Hm?") + bytes(16_000))
+    assert command([str(tmp_path / "agent.py"), "--wav", str(tmp_path / "said.wav")]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[:3] == ["[+15550001 rings]", "agent: Hi.", "(understood: Hm?)"]
+    assert said[-2:] == ["agent: I a hen, and much more.", "[you hung up]"]
+
+
+def write_wav(path, sound):
+    """Write a sound at 8 kHz."""
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(8_000)
+        file.writeframes(sound)
+
+
+def test_an_account_needs_no_credentials_here(tmp_path, capsys, monkeypatch):
+    """An agent as documented is loaded without an account, and made-up credentials are gone."""
+    for name in [name for name in os.environ if name.startswith(("TWILIO", "TELNYX"))]:
+        monkeypatch.delenv(name)
+    write_wav(tmp_path / "said.wav", bytes(16_000))
+    before = dict(os.environ)
+    for carrier in ("Twilio", "Telnyx"):
+        text = f"from bargein.phone import {carrier}\n{AGENT}"
+        (tmp_path / "agent.py").write_text(text.replace("(answer)", f"(answer, phone={carrier}())"))
+        assert command([str(tmp_path / "agent.py"), "--wav", str(tmp_path / "said.wav")]) == 1
+        assert "here text travels" in capsys.readouterr().err
+    assert dict(os.environ) == before
+
+
+def test_a_mistake_is_named_before_anybody_rings(tmp_path, capsys):
+    """Ears that are missing, an empty script, a sound as one, and the app's own error are told."""
+    (tmp_path / "script.txt").write_text("Hello.")
+    (tmp_path / "agent.py").write_text(AGENT)
+    argv = [str(tmp_path / "agent.py"), "--script", str(tmp_path / "script.txt")]
+    assert command([*argv, "--carrier", "exotel"]) == 1
+    assert "by Exotel sound travels, and this app has no ears" in capsys.readouterr().err
+    (tmp_path / "script.txt").write_text("\n")
+    assert command(argv) == 1
+    assert "has no line for the caller to say" in capsys.readouterr().err
+    (tmp_path / "script.txt").write_bytes(b"RIFF\xff\xff")
+    assert command(argv) == 1
+    assert "say --wav" in capsys.readouterr().err
+    (tmp_path / "agent.py").write_text("raise RuntimeError('the menu is missing')")
+    assert command([str(tmp_path / "agent.py")]) == 1
+    assert "the menu is missing" in capsys.readouterr().err
