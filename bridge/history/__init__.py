@@ -6,6 +6,7 @@ from ._entries import InterruptionRecord as InterruptionRecord
 from ._entries import JobEntry as JobEntry
 from ._entries import NoteEntry as NoteEntry
 from ._entries import ToolEntry as ToolEntry
+from ._entries import ToolMark as ToolMark
 from ._entries import ToolRecord as ToolRecord
 from ._entries import UserEntry as UserEntry
 from ._history import History as History

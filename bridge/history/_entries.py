@@ -10,9 +10,10 @@ Directive = Literal["ask", "continue", ""]
 """What a model is told to do after a cut: ask what to do instead, continue with the new
 instruction, or nothing."""
 
-ToolMark = Literal["called", "began", "committing"]
-"""How far a tool without a result has got, as far as known: its body has not started, has started,
-or is inside its effect."""
+ToolMark = Literal["called", "preparing", "began", "committing"]
+"""How far a tool without a result has got, as far as known: its body has not started; it has, and
+had no effect yet, as it only reads or commits; it has, and may have had one; it is inside its
+effect."""
 
 
 @dataclass(frozen=True, slots=True)

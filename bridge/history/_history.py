@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator, KeysView
+from collections.abc import Awaitable, Callable, Iterable, Iterator, KeysView
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from ._entries import ToolMark, as_plain, moved_note
 from ._entries import ToolRecord as ToolRecord
 from ._entries import UserEntry as UserEntry
 
-_MARKS: dict[ToolMark, int] = {"called": 0, "began": 1, "committing": 2}
+_MARKS: dict[ToolMark, int] = {"called": 0, "preparing": 1, "began": 2, "committing": 3}
 
 
 _MAX_WAITING = 256
@@ -42,6 +42,8 @@ class History(SuggestsNames):
             forge one.
         on_change: Called with the index and the new entry in the step of each change, before any
             event reports it; must not raise.  ``None`` calls nothing.
+        kept: Waits until every change is kept, where another process may go on with the call, in
+            bounded time.  ``None`` where nothing need be waited for.
     """
 
     __slots__ = (
@@ -54,6 +56,7 @@ class History(SuggestsNames):
         "_seen",
         "_tools_of",
         "_unsettled",
+        "kept",
         "note_tag",
         "on_change",
     )  # fmt: skip
@@ -81,6 +84,7 @@ class History(SuggestsNames):
         self._loaded = len(self._entries)
         self.note_tag = secrets.token_hex(6)
         self.on_change: Callable[[int, Entry], None] | None = None
+        self.kept: Callable[[], Awaitable[object]] | None = None
 
     def tag_notes_by(self, note_tag: str) -> None:
         """Use the note tag of another history, because its entries are rendered here."""
@@ -275,7 +279,8 @@ class History(SuggestsNames):
 
         Args:
             id: The published id of its call; an unknown one does nothing.
-            mark: ``began`` before its body, ``committing`` before its effect; marks only rise.
+            mark: ``preparing`` or ``began`` before its body, ``committing`` before its effect;
+                marks only rise.
         """
         for index in self._calls.get(id, [])[-1:]:
             entry = self._entries[index]

@@ -1,8 +1,8 @@
 """Repair: makes the history valid that a killed process left behind.
 
 Each rule leaves a valid history unchanged, so repairing is idempotent:
-1. A call without a result gets one: ``effect_unknown`` if its body had started, else
-   ``not_started``.
+1. A call without a result gets one: by its mark ``not_started``, ``cancelled_before_effect`` or
+   ``effect_unknown``.
 2. A call or an answer in the background without a result gets that of a lost job, because it ended
    with its process.
 3. What was heard is a prefix of what was generated, in the entry and in its record.
@@ -28,6 +28,7 @@ from ._entries import (
     JobEntry,
     NoteEntry,
     ToolEntry,
+    ToolMark,
 )
 from ._history import merged_records, tool_record
 
@@ -78,8 +79,14 @@ def _sound_tool(entry: ToolEntry, taken: set[str]) -> ToolEntry:
     return replace(entry, call=call, result=result)
 
 
+_LOST: dict[ToolMark, ToolOutcome] = {
+    "called": "not_started",
+    "preparing": "cancelled_before_effect",
+}
+
+
 def _lost_result(entry: ToolEntry) -> ToolResult:
-    outcome: ToolOutcome = "not_started" if entry.mark == "called" else "effect_unknown"
+    outcome = _LOST.get(entry.mark, "effect_unknown")
     return ToolResult(
         name=entry.call.name,
         id=entry.call.id,

@@ -139,7 +139,7 @@ class CallRecorder:
             if with_history:
                 self._record_entry(index, entry)
 
-        history.on_change = changed
+        history.on_change, history.kept = changed, self.kept
         call.observe_changes(self._changed)
         call.router.observe(AnswerEnded, self._answer_ended)
 

@@ -25,11 +25,11 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import trio
 
@@ -42,21 +42,31 @@ from ._errors import CommitOverrunError, ToolError, WorkerCallError
 from ._schema import as_text
 
 if TYPE_CHECKING:
+    from bargein.bridge.history import ToolMark
+
     from ._tool import Tool
     from ._tool_context import ToolContext
 
 log = get_logger()
 
+T = TypeVar("T")
 
 CommitStage = Literal["unused", "refused", "open", "closed", "broken"]
 """``refused``: a stop came first; ``broken``: left by an error, or after its deadline."""
 
 
 class CommitState:
-    """The state of a running tool's commit section; safe from any thread."""
+    """The state of a running tool's commit section; safe from any thread.
 
-    def __init__(self, tool: str) -> None:
+    Attributes:
+        tool: The name of the tool.
+        announce: Records, on the loop, that the tool enters its section, and waits until that is
+            kept, in bounded time.
+    """
+
+    def __init__(self, tool: str, announce: Callable[[], Awaitable[None]]) -> None:
         self.tool = tool
+        self.announce = announce
         self.stage: CommitStage = "unused"
         self._until_s = -math.inf
         self._lock = threading.Lock()
@@ -124,6 +134,7 @@ class CommitSection:
     async def __aenter__(self) -> Self:
         try:
             await trio.lowlevel.checkpoint()  # an earlier stop cancels here
+            await self._state.announce()  # so does one that comes meanwhile
         finally:
             # Also when it was cancelled here: the outcome says that its effect was refused.
             self._state.knock()
@@ -146,6 +157,7 @@ class CommitSection:
             raise self._overrun()
 
     def __enter__(self) -> Self:
+        self._run(self._state.announce)
         if not self._state.open(self._now_s() + self._deadline_s):
             raise Interrupted("the tool was asked to stop before its commit section")
         return self
@@ -162,11 +174,14 @@ class CommitSection:
             raise self._overrun()
 
     def _now_s(self) -> float:
+        return self._run(_current_time)
+
+    def _run(self, fn: Callable[[], Awaitable[T]]) -> T:
         if trio.lowlevel.in_trio_run():
             raise TypeError("write `async with commit():`; `with commit():` is for threads")
         try:
             # With an explicit token this also works in an abandoned thread.
-            return trio.from_thread.run_sync(trio.current_time, trio_token=self._trio_token)
+            return trio.from_thread.run(fn, trio_token=self._trio_token)
         except trio.RunFinishedError:
             raise Interrupted("the call of the tool is over") from None
 
@@ -174,6 +189,10 @@ class CommitSection:
         overrun = CommitOverrunError(self._state.tool, self._deadline_s)
         log.warning("commit_overrun", tool=self._state.tool, deadline_s=self._deadline_s)
         return overrun
+
+
+async def _current_time() -> float:
+    return trio.current_time()
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +223,10 @@ class ToolBody:
         *,
         gate: PauseGate,
         on_change: Callable[[], None],
+        mark: Callable[[ToolMark], Awaitable[None]],
     ) -> None:
         self._on_change = on_change
+        self._mark = mark
         self._publish_detached = publish
         self.gate = gate
         """Shut while the call is paused: then no body begins."""
@@ -220,7 +241,7 @@ class ToolBody:
         )
         self.waits = waits
         """Suspends its time limit within a block, while it waits for a person."""
-        self.commit = CommitState(tool.name)
+        self.commit = CommitState(tool.name, partial(mark, "committing"))
         self.scope = trio.CancelScope()
         self.begun_at_s: float | None = None
         self.ended_at_s: float | None = None
@@ -245,6 +266,13 @@ class ToolBody:
                 await self.gate.passed()
                 if self.run is not None and not await self.run.may_go_on():
                     return  # its answer was interrupted, perhaps after a pause
+                # Before the first effect, so that after a kill -9 it counts as one that may have
+                # had one.
+                harmless = self.tool.commits or self.tool.read_only
+                await self._mark("preparing" if harmless else "began")
+                await self.gate.passed()
+                if self.run is not None and self.run.is_cut:
+                    return  # while that was recorded
                 self.begun_at_s = trio.current_time()
                 on_begin()
                 context.become_current()  # in this task, which is the tool's

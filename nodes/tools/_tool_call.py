@@ -37,6 +37,7 @@ from ._tool_body import FinalOutcome, ToolBody, plain, settle
 from ._tool_context import ToolContext
 
 if TYPE_CHECKING:
+    from bargein.bridge.history import ToolMark
     from bargein.nodes._call_for_nodes import CallOfTools
 
     from ._tool import Tool
@@ -357,6 +358,7 @@ class RunningTool:
             self._limits.standing,
             gate=self._call.router.gate,
             on_change=self._call.touch_state,
+            mark=self._mark,
         )
         context = self._context_of(body)
         self._call.nursery.start_soon(
@@ -373,10 +375,14 @@ class RunningTool:
                 log.warning("tool_abandoned", tool=self.name, id=self.id)
             self._settle(body)
 
+    async def _mark(self, mark: ToolMark) -> None:
+        """Record how far the tool has got, and wait until that is kept, in bounded time."""
+        history = self._call.history
+        history.mark_tool(self.id, mark)
+        if history.kept is not None and mark != "preparing":
+            await history.kept()
+
     def _start(self) -> None:
-        # Recorded before the first effect, so that after a kill -9 the tool counts as one that may
-        # have run.
-        self._call.history.mark_tool(self.id, "began")
         self.started_at_s = trio.current_time()
         self._interrupts.start_clock(self.started_at_s)
         self._limits.start()

@@ -49,6 +49,8 @@ class MemoryJournal:
 class MemoryJournals:
     """The store; every owner counts as gone when another one asks."""
 
+    kind = MemoryJournal
+
     def __init__(self):
         self.records: dict[str, dict[str, str]] = {}
         self.owners: dict[str, MemoryJournal] = {}
@@ -82,7 +84,7 @@ class MemoryJournals:
 
     def _owned(self, call_id):
         self.fence += 1
-        self.owners[call_id] = MemoryJournal(self, call_id, self.fence)
+        self.owners[call_id] = self.kind(self, call_id, self.fence)
         return self.owners[call_id]
 
 
