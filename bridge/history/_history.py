@@ -42,8 +42,6 @@ class History(SuggestsNames):
             forge one.
         on_change: Called with the index and the new entry in the step of each change, before any
             event reports it; must not raise.  ``None`` calls nothing.
-        kept: Waits until every change is kept, where another process may go on with the call, in
-            bounded time.  ``None`` where nothing need be waited for.
     """
 
     __slots__ = (
@@ -51,12 +49,12 @@ class History(SuggestsNames):
         "_calls",
         "_entries",
         "_ids",
+        "_kept",
         "_loaded",
         "_said",
         "_seen",
         "_tools_of",
         "_unsettled",
-        "kept",
         "note_tag",
         "on_change",
     )  # fmt: skip
@@ -84,11 +82,20 @@ class History(SuggestsNames):
         self._loaded = len(self._entries)
         self.note_tag = secrets.token_hex(6)
         self.on_change: Callable[[int, Entry], None] | None = None
-        self.kept: Callable[[], Awaitable[object]] | None = None
+        self._kept: Callable[[], Awaitable[object]] | None = None
 
     def tag_notes_by(self, note_tag: str) -> None:
         """Use the note tag of another history, because its entries are rendered here."""
         self.note_tag = note_tag
+
+    def keep_by(self, kept: Callable[[], Awaitable[object]]) -> None:
+        """Let ``kept()`` wait for what keeps the changes; it must end in bounded time."""
+        self._kept = kept
+
+    async def kept(self) -> None:
+        """Wait until each change is kept, where another process may go on with the call."""
+        if self._kept is not None:
+            await self._kept()
 
     def reopen(self, answer: int) -> None:
         """Let a loaded answer go on, so that what is said of it next changes its entry.

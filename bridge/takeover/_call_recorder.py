@@ -139,7 +139,8 @@ class CallRecorder:
             if with_history:
                 self._record_entry(index, entry)
 
-        history.on_change, history.kept = changed, self.kept
+        history.on_change = changed
+        history.keep_by(self.kept)
         call.observe_changes(self._changed)
         call.router.observe(AnswerEnded, self._answer_ended)
 

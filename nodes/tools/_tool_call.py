@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import trio
@@ -37,7 +38,7 @@ from ._tool_body import FinalOutcome, ToolBody, plain, settle
 from ._tool_context import ToolContext
 
 if TYPE_CHECKING:
-    from bargein.bridge.history import ToolMark
+    from bargein.bridge.history import History, ToolMark
     from bargein.nodes._call_for_nodes import CallOfTools
 
     from ._tool import Tool
@@ -46,6 +47,13 @@ log = get_logger()
 
 OnSettled = Callable[["RunningTool", ToolResult], None]
 """Called with the final result of a tool that moved to the background."""
+
+
+async def _mark(history: History, id: str, mark: ToolMark) -> None:
+    """Record how far a tool has got, and wait until that is kept, in bounded time."""
+    history.mark_tool(id, mark)
+    if mark != "preparing":
+        await history.kept()
 
 
 class RunningTool:
@@ -358,7 +366,7 @@ class RunningTool:
             self._limits.standing,
             gate=self._call.router.gate,
             on_change=self._call.touch_state,
-            mark=self._mark,
+            mark=partial(_mark, self._call.history, self.id),
         )
         context = self._context_of(body)
         self._call.nursery.start_soon(
@@ -374,13 +382,6 @@ class RunningTool:
             if not body.ended.is_set():
                 log.warning("tool_abandoned", tool=self.name, id=self.id)
             self._settle(body)
-
-    async def _mark(self, mark: ToolMark) -> None:
-        """Record how far the tool has got, and wait until that is kept, in bounded time."""
-        history = self._call.history
-        history.mark_tool(self.id, mark)
-        if history.kept is not None and mark != "preparing":
-            await history.kept()
 
     def _start(self) -> None:
         self.started_at_s = trio.current_time()
