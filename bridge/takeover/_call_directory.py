@@ -31,12 +31,6 @@ class ListedCall:
 class CallDirectory(Protocol):
     """The calls of all processes, and letters to their owners."""
 
-    def show(self, call_id: str, *, state: ListedState, user: str) -> None:
-        """List a call of this process soon, or change what is listed."""
-
-    def hide(self, call_id: str) -> None:
-        """Do not list a call of this process any more."""
-
     async def list_calls(self) -> list[ListedCall]:
         """Return the calls of all processes, the longest first."""
         ...

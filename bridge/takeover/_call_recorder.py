@@ -111,6 +111,10 @@ class CallRecorder:
         """Record how many JSON messages of the client had their effect."""
         self._record("received", str(count))
 
+    def note_waiting(self, waits: bool) -> None:
+        """Record whether the client has lost its connection, for the directory."""
+        self._record("waiting", "1" if waits else "0")
+
     # --- of the call ------------------------------------------------------------------------------
 
     def follow(self, call: Call, *, with_history: bool) -> None:

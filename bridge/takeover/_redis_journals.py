@@ -19,11 +19,12 @@ from secrets import token_hex
 from typing import Any, final
 
 import trio
+from pydantic_core import from_json
 
 from bargein.routes.background_service import run_beside
 from bargein.routes.logs import get_logger
 
-from ._call_directory import AnswerLetter, ListedState
+from ._call_directory import AnswerLetter, ListedCall, ListedState
 from ._call_journal import ReadJournal
 from ._journal_writer import Batch, JournalStoreError, JournalWriter, Outcome, WaitingJournal
 from ._redis_connection import RedisCommand, RedisConnection
@@ -47,6 +48,11 @@ LOOK_S = 0.1
 
 _CALL_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 """What a call can be named; strangers' ids are parts of keys."""
+
+SCANNED = 1000
+"""About how many calls are listed in one round trip."""
+
+LISTED = ("=owner", "=opened", "call", "waiting")
 
 _ODD = "surrogatepass"
 """Half a character, as some models send it, comes back as it was."""
@@ -79,8 +85,6 @@ class RedisJournals:
         )
         self._letters: RedisLetters = RedisLetters(self.owner, self.connection)
         self._letters.answer("give", self._give)
-        self._shown: dict[str, bytes] = {}
-        self._changed: set[str] = set()
 
     # --- of calls ---------------------------------------------------------------------------------
 
@@ -172,8 +176,45 @@ class RedisJournals:
 
     # --- of all processes -------------------------------------------------------------------------
 
-    def show(self, call_id: str, *, state: ListedState, user: str) -> None:
-        """List a call of this process soon, or change what is listed."""
+    async def list_calls(self) -> list[ListedCall]:
+        """Return the calls of all processes, the longest first; see ``CallDirectory``.
+
+        Raises:
+            JournalStoreError: Redis does not answer.
+        """
+        found: dict[str, ListedCall] = {}
+        alive: dict[str, bool] = {}
+        cursor: bytes | int = 0
+        while True:
+            scan = ("SCAN", cursor, "MATCH", _key("*"), "COUNT", SCANNED)
+            (answer,) = await self.connection.ask(scan)
+            if isinstance(answer, Exception):
+                raise JournalStoreError(str(answer))
+            cursor, keys = answer
+            if keys:
+                await self._list(keys, found, alive)
+            if int(cursor) == 0:
+                return sorted(found.values(), key=lambda one: -one.seconds)
+
+    async def _list(
+        self, keys: Sequence[bytes], found: dict[str, ListedCall], alive: dict[str, bool]
+    ) -> None:
+        """List the calls of some keys."""
+        now, *rows = await self.connection.ask(
+            ("TIME",), *(("HMGET", key, *LISTED) for key in keys)
+        )
+        owners = {row[0].decode() for row in rows if row[0]} - alive.keys()
+        beats = await self.connection.ask(*(("EXISTS", _beat(one)) for one in owners))
+        alive |= {owner: beat == 1 for owner, beat in zip(owners, beats, strict=True)}
+        for key, (owner, opened, call, waits) in zip(keys, rows, strict=True):
+            if owner is None or opened is None:  # over, or forgotten meanwhile
+                continue
+            call_id, node = key.decode().partition("{")[2].removesuffix("}"), owner.decode()
+            state: ListedState = "waiting" if waits == b"1" else "open"
+            if not alive.get(node):
+                state = "lost"
+            seconds = int(now[0]) + int(now[1]) / 1e6 - int(opened) / 1e6
+            found[call_id] = ListedCall(call_id, node, state, seconds, _user_of(call))
 
     async def deliver(self, call_id: str, kind: str, letter: bytes) -> bytes | None:
         """Send a letter to the owner of a call; see ``CallDirectory``."""
@@ -270,6 +311,14 @@ async def open_redis_journals(
 
 def _key(call_id: str) -> str:
     return f"bargein:{{{call_id}}}"
+
+
+def _user_of(call: bytes | None) -> str:
+    """Return the user that the record of how a call began names."""
+    try:
+        return str(from_json(call or b"{}")["request"]["user"])
+    except (ValueError, LookupError, TypeError):  # nothing is recorded yet, or by another version
+        return ""
 
 
 def _beat(owner: str) -> str:

@@ -1,7 +1,8 @@
 """The two scripts by which Redis changes the journal of a call.
 
 Rule 1. A call is one hash: its records, and beside them ``=owner``, ``=fence``, ``=batches`` (how
-many batches it has) and ``=at`` (when the last came).  No other clock than that of Redis counts.
+many batches it has), ``=opened`` and ``=at`` (when the first and the last came).  No other clock
+than that of Redis counts.
 Rule 2. The fence is the time in microseconds, or one more than the last if that is higher: also a
 store that has lost its last writes, or all of them, never gives the same fence to two.
 Rule 3. Whoever has the higher fence owns a call, whatever the store remembers.
@@ -38,6 +39,7 @@ end
 if is_whole and held[2] then redis.call('DEL', key) end
 redis.call('HSET', key, '=owner', owner, '=fence', as_text, '=batches', batches + 1,
   '=at', string.format('%.0f', at))
+redis.call('HSETNX', key, '=opened', string.format('%.0f', at))
 for first = 8, 7 + 2 * count, 1000 do
   redis.call('HSET', key, unpack(ARGV, first, math.min(first + 999, 7 + 2 * count)))
 end

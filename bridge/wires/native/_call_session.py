@@ -312,6 +312,8 @@ class CallSession:
     def _set_waiting(self, on: bool) -> None:
         self._metrics.calls_waiting += on - self._is_waiting
         self._is_waiting = on
+        if self._recorder is not None:
+            self._recorder.note_waiting(on)
 
     async def _wait_for_client(self, patience: trio.CancelScope) -> None:
         with patience:

@@ -128,3 +128,50 @@ async def test_a_redis_that_forgets_is_refused(tmp_path):
         with pytest.raises(ClusterError, match="no Redis answers at"):
             async with open_redis_journals(server.url):
                 pass
+
+
+async def test_the_directory_has_the_calls_of_all_processes(redis):
+    """Also those whose process is gone; and none that is over."""
+    async with open_redis_journals(redis.url) as one, open_redis_journals(redis.url) as other:
+        mine = await one.open("first")
+        mine.write("call", '{"request": {"user": "anna"}}')
+        assert await mine.kept()
+        theirs = await other.open("second")
+        theirs.write("waiting", "1")
+        assert await theirs.kept()
+        async with open_redis_journals(redis.url) as gone:
+            await gone.open("third")
+        redis.ask("DEL", f"bargein:alive:{gone.owner}")  # as after two seconds
+        over = await other.open("fourth")
+        await over.close(forget=True)
+        listed = {call.call_id: call for call in await one.list_calls()}
+        states = {call_id: (call.node, call.state) for call_id, call in listed.items()}
+        assert states == {
+            "first": (one.owner, "open"),
+            "second": (other.owner, "waiting"),
+            "third": (gone.owner, "lost"),
+        }
+        assert listed["first"].user == "anna"
+        assert 0 <= listed["first"].seconds < 60
+
+
+async def test_a_letter_reaches_the_owner_of_a_call_and_is_answered(redis):
+    """Nobody answers for a call that nobody has, or of a kind that its owner does not know."""
+    async with open_redis_journals(redis.url) as one, open_redis_journals(redis.url) as other:
+
+        async def answer(call_id, letter):
+            await trio.lowlevel.checkpoint()
+            return call_id.encode() + b" got " + letter
+
+        async def fail(call_id, letter):
+            raise RuntimeError("the handler's own")
+
+        one.answer("greet", answer)
+        one.answer("fail", fail)
+        await one.open("call")
+        assert await other.deliver("call", "greet", b"\xff\n{}") == b"call got \xff\n{}"
+        assert await one.deliver("call", "greet", b"itself") == b"call got itself"
+        assert await other.deliver("no call", "greet", b"") is None
+        with structlog.testing.capture_logs():
+            assert await other.deliver("call", "fail", b"") is None
+        assert await other.deliver("call", "unknown", b"") is None
