@@ -89,10 +89,11 @@ class _CheckedConnection:
     """A connection that is checked about once a second.
 
     Attributes:
+        connection: The connection.
         account: The call that it carries; ``None`` if it carries none, or none yet.
     """
 
-    __slots__ = ("_connection", "_silence_s", "account")
+    __slots__ = ("_silence_s", "account", "connection")
 
     def __init__(
         self,
@@ -100,16 +101,16 @@ class _CheckedConnection:
         silence_s: float | None,
         account: CallAccount | None = None,
     ) -> None:
-        self._connection = connection
+        self.connection = connection
         self._silence_s = math.inf if silence_s is None else silence_s
         self.account = account
 
     def check(self, now_s: float) -> None:
         """End the connection if its peer is gone, and the call if its caller sends nothing."""
-        if self._connection.is_over:
+        if self.connection.is_over:
             return
-        self._connection.check(now_s)
-        if self.account is not None and now_s - self._connection.message_at_s >= self._silence_s:
+        self.connection.check(now_s)
+        if self.account is not None and now_s - self.connection.message_at_s >= self._silence_s:
             self.account.end("silence")
 
 
@@ -157,6 +158,8 @@ class Server(SuggestsNames):
         self._access = access
         self._sharing = sharing or Alone(limits, self.metrics)
         self._takeovers = Takeovers(self._hosted, journals, self._sharing, limits.drain_s)
+        if journals is not None:
+            journals.on_taken_for_dead(self._cut_lines)
         self._admission = Admission(
             app,
             wires,
@@ -221,6 +224,11 @@ class Server(SuggestsNames):
             self._accepting = trio.Event()
         else:
             self._accepting.set()
+
+    def _cut_lines(self) -> None:
+        """Break all connections without a word: their clients come back to whoever has the call."""
+        for checked in self._checked:
+            checked.connection.cut()
 
     async def retire(self) -> None:
         """Stop listening, give calls away to other workers, and return once all others are over.

@@ -42,6 +42,13 @@ class KeepsCalls(Protocol):
         """Whether others than the workers of one parent can take its calls."""
         ...
 
+    def on_taken_for_dead(self, call: Callable[[], None]) -> None:
+        """Call this when others may have the calls of this process, which did not run for a while.
+
+        Args:
+            call: It runs before anything else of this process; must neither wait nor raise.
+        """
+
     async def record(self, call_id: str) -> CallRecorder | None:
         """Return what records a new call; ``None`` if it cannot be recorded now."""
         ...

@@ -85,3 +85,10 @@ class JournalStore(Protocol):
             ``None`` if its owner keeps it, or it is over.
         """
         ...
+
+    def on_taken_for_dead(self, call: Callable[[], None]) -> None:
+        """Call this when others may have the calls of this process, which did not run for a while.
+
+        Args:
+            call: It runs before anything else of this process; must neither wait nor raise.
+        """

@@ -37,6 +37,10 @@ class RecordedCalls:
         self._store = store
         self.is_shared = is_shared
 
+    def on_taken_for_dead(self, call: Callable[[], None]) -> None:
+        """Call this when others may have the calls of this process; see ``JournalStore``."""
+        self._store.on_taken_for_dead(call)
+
     async def record(self, call_id: str) -> CallRecorder | None:
         """Return what records a new call; ``None`` if the store does not answer in time."""
         why = "it does not answer"

@@ -9,11 +9,12 @@ whether its calls are still its own.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import socket
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from secrets import token_hex
 from typing import Any, final
@@ -30,6 +31,7 @@ from ._journal_writer import Batch, JournalStoreError, JournalWriter, Outcome, W
 from ._redis_connection import RedisCommand, RedisConnection
 from ._redis_letters import CHANNEL, NobodyListensError, RedisLetters
 from ._redis_scripts import TAKE, WRITE, digest
+from ._wake_watch import watch_wakes
 
 BEAT_S = 0.5
 """How often a process says that it lives, in seconds."""
@@ -85,6 +87,8 @@ class RedisJournals:
         )
         self._letters: RedisLetters = RedisLetters(self.owner, self.connection)
         self._letters.answer("give", self._give)
+        self._on_taken_for_dead: Callable[[], None] = lambda: None
+        self._beaten_at_s = -math.inf
 
     # --- of calls ---------------------------------------------------------------------------------
 
@@ -234,8 +238,25 @@ class RedisJournals:
 
     # --- its life ---------------------------------------------------------------------------------
 
+    def on_taken_for_dead(self, call: Callable[[], None]) -> None:
+        """Call this when this process was stopped for so long that others may have its calls.
+
+        Args:
+            call: It runs before anything else of this process; must neither wait nor raise.
+        """
+        self._on_taken_for_dead = call
+
+    def _note_wake(self, late_s: float) -> None:
+        if trio.current_time() - self._beaten_at_s >= LEASE_S:
+            log.warning("process_was_stopped", seconds=round(late_s, 1))
+            self._on_taken_for_dead()
+
     async def run(self) -> None:
         """Connect, beat, write and answer, until cancelled."""
+        with watch_wakes(self._note_wake):
+            await self._run()
+
+    async def _run(self) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.connection.run)
             nursery.start_soon(self._beat)
@@ -243,15 +264,16 @@ class RedisJournals:
             nursery.start_soon(self._letters.run)
 
     async def _beat(self) -> None:
+        key = _beat(self.owner)
         while True:
+            sent_at_s = trio.current_time()
             try:
-                (was_alive,) = await self.connection.ask(
-                    ("PEXPIRE", _beat(self.owner), _ms(LEASE_S))
-                )
+                (was_alive,) = await self.connection.ask(("PEXPIRE", key, _ms(LEASE_S)))
                 if was_alive == 0:
                     # The first beat, or too late a one: others may have taken what was ours.
                     self.writer.check_all()
-                    await self.connection.ask(("SET", _beat(self.owner), "", "PX", _ms(LEASE_S)))
+                    await self.connection.ask(("SET", key, "", "PX", _ms(LEASE_S)))
+                self._beaten_at_s = sent_at_s
                 self.writer.note_health()
             except JournalStoreError as error:
                 self.writer.note_trouble(error)

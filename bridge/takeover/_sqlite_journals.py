@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from secrets import token_hex
@@ -149,6 +149,9 @@ class SqliteJournals:
         except BlockingIOError:
             return True
         return False
+
+    def on_taken_for_dead(self, call: Callable[[], None]) -> None:
+        """Do nothing: whoever is stopped has its lock, and its calls."""
 
     # --- of the file ------------------------------------------------------------------------------
 

@@ -117,6 +117,8 @@ MEANINGS = {
     "job_ended": "work in the background is over",
     "answer_ends_its_workers": "two workers ended while they worked on this answer, so that no "
     "third one begins it; the call goes on",
+    "process_was_stopped": "this process of a cluster did not run for so long that others may have "
+    "its calls; it breaks its connections, whose clients come back",
     "call_fenced": "another process has taken the call, which ends here",
     "call_given_away": "the client came back to another server, which goes on with the call",
     "call_leaves": "this server ends, and leaves a call to others: `quiet`, or in mid-sentence",

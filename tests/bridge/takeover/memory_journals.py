@@ -78,6 +78,9 @@ class MemoryJournals:
             self.owners[call_id].fenced.set()
         return self._owned(call_id), dict(self.records[call_id])
 
+    def on_taken_for_dead(self, call):
+        """Do nothing."""
+
     def lose(self, call_id):
         """Let the owner of a call be gone, without having given it up."""
         self.owners.pop(call_id).fenced.set()
