@@ -159,7 +159,7 @@ class Server(SuggestsNames):
         self._sharing = sharing or Alone(limits, self.metrics)
         self._takeovers = Takeovers(self._hosted, journals, self._sharing, limits.drain_s)
         if journals is not None:
-            journals.on_taken_for_dead(self._cut_lines)
+            journals.listen(taken_for_dead=self._cut_lines, wanted=self._takeovers.give)
         self._admission = Admission(
             app,
             wires,

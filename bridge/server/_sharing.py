@@ -42,11 +42,13 @@ class KeepsCalls(Protocol):
         """Whether others than the workers of one parent can take its calls."""
         ...
 
-    def on_taken_for_dead(self, call: Callable[[], None]) -> None:
-        """Call this when others may have the calls of this process, which did not run for a while.
+    def listen(self, *, taken_for_dead: Callable[[], None], wanted: Callable[[str], None]) -> None:
+        """Say what to do for other processes; neither may wait or raise.
 
         Args:
-            call: It runs before anything else of this process; must neither wait nor raise.
+            taken_for_dead: Called when this process did not run for so long that others may have
+                its calls, before anything else of it runs.
+            wanted: Called with a call whose client has come back elsewhere, to give it away.
         """
 
     async def record(self, call_id: str) -> CallRecorder | None:

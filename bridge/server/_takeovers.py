@@ -145,6 +145,12 @@ class Takeovers:
         """Say that a call is over, and forgotten."""
         self._changed.set()
 
+    def give(self, call_id: str) -> None:
+        """Give a call away now, if this server has it and can."""
+        hosted = self._hosted.get(call_id)
+        if hosted is not None and isinstance(hosted[1], GivesAway):
+            hosted[1].give_away()
+
     async def give_away(self) -> None:
         """Give calls away, and return once all are over.  Cancelling it is safe."""
         async with trio.open_nursery() as nursery:

@@ -52,9 +52,6 @@ class CallJournal(Protocol):
         """
         ...
 
-    async def give_away(self) -> None:
-        """Write nothing more than what waits, give the call up, and set ``fenced``."""
-
     async def close(self, *, forget: bool) -> None:
         """Write what is left and give the call up.
 
@@ -86,9 +83,11 @@ class JournalStore(Protocol):
         """
         ...
 
-    def on_taken_for_dead(self, call: Callable[[], None]) -> None:
-        """Call this when others may have the calls of this process, which did not run for a while.
+    def listen(self, *, taken_for_dead: Callable[[], None], wanted: Callable[[str], None]) -> None:
+        """Say what to do for other processes; neither may wait or raise.
 
         Args:
-            call: It runs before anything else of this process; must neither wait nor raise.
+            taken_for_dead: Called when this process did not run for so long that others may have
+                its calls, before anything else of it runs.
+            wanted: Called with a call whose client has come back elsewhere, to give it away.
         """

@@ -146,11 +146,6 @@ class WaitingJournal:
                 await self._writer.flushed()
         return self._kept_to >= noted and not self.fenced.is_set()
 
-    async def give_away(self) -> None:
-        """Write nothing more than what waits, give the call up, and set ``fenced``."""
-        await self.close(forget=False)
-        self.fenced.set()
-
     async def close(self, *, forget: bool) -> None:
         """Write what is left and give the call up; cancelling this leaves it to the next owner.
 

@@ -37,9 +37,9 @@ class RecordedCalls:
         self._store = store
         self.is_shared = is_shared
 
-    def on_taken_for_dead(self, call: Callable[[], None]) -> None:
-        """Call this when others may have the calls of this process; see ``JournalStore``."""
-        self._store.on_taken_for_dead(call)
+    def listen(self, *, taken_for_dead: Callable[[], None], wanted: Callable[[str], None]) -> None:
+        """Say what to do for other processes; see ``JournalStore``."""
+        self._store.listen(taken_for_dead=taken_for_dead, wanted=wanted)
 
     async def record(self, call_id: str) -> CallRecorder | None:
         """Return what records a new call; ``None`` if the store does not answer in time."""

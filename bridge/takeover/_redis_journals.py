@@ -28,10 +28,10 @@ from bargein.routes.logs import get_logger
 from ._call_directory import AnswerLetter, ListedCall, ListedState
 from ._call_journal import ReadJournal
 from ._journal_writer import Batch, JournalStoreError, JournalWriter, Outcome, WaitingJournal
+from ._process_watch import watch_wakes
 from ._redis_connection import RedisCommand, RedisConnection
 from ._redis_letters import CHANNEL, NobodyListensError, RedisLetters
 from ._redis_scripts import TAKE, WRITE, digest
-from ._wake_watch import watch_wakes
 
 BEAT_S = 0.5
 """How often a process says that it lives, in seconds."""
@@ -88,6 +88,7 @@ class RedisJournals:
         self._letters: RedisLetters = RedisLetters(self.owner, self.connection)
         self._letters.answer("give", self._give)
         self._on_taken_for_dead: Callable[[], None] = lambda: None
+        self._on_wanted: Callable[[str], None] = lambda call_id: None
         self._beaten_at_s = -math.inf
 
     # --- of calls ---------------------------------------------------------------------------------
@@ -174,8 +175,9 @@ class RedisJournals:
         journal = self.writer.journal_of(call_id)
         if journal is None or str(journal.fence).encode() != letter:
             return None
-        log.info("call_given_away", call_id=call_id)
-        await journal.give_away()
+        log.info("call_wanted_elsewhere", call_id=call_id)
+        self._on_wanted(call_id)
+        await journal.over.wait()  # as long as the other one waits for the reply
         return b"given"
 
     # --- of all processes -------------------------------------------------------------------------
@@ -238,13 +240,9 @@ class RedisJournals:
 
     # --- its life ---------------------------------------------------------------------------------
 
-    def on_taken_for_dead(self, call: Callable[[], None]) -> None:
-        """Call this when this process was stopped for so long that others may have its calls.
-
-        Args:
-            call: It runs before anything else of this process; must neither wait nor raise.
-        """
-        self._on_taken_for_dead = call
+    def listen(self, *, taken_for_dead: Callable[[], None], wanted: Callable[[str], None]) -> None:
+        """Say what to do for other processes; see ``JournalStore``."""
+        self._on_taken_for_dead, self._on_wanted = taken_for_dead, wanted
 
     def _note_wake(self, late_s: float) -> None:
         if trio.current_time() - self._beaten_at_s >= LEASE_S:

@@ -150,7 +150,7 @@ class SqliteJournals:
             return True
         return False
 
-    def on_taken_for_dead(self, call: Callable[[], None]) -> None:
+    def listen(self, *, taken_for_dead: Callable[[], None], wanted: Callable[[str], None]) -> None:
         """Do nothing: whoever is stopped has its lock, and its calls."""
 
     # --- of the file ------------------------------------------------------------------------------

@@ -120,7 +120,7 @@ MEANINGS = {
     "process_was_stopped": "this process of a cluster did not run for so long that others may have "
     "its calls; it breaks its connections, whose clients come back",
     "call_fenced": "another process has taken the call, which ends here",
-    "call_given_away": "the client came back to another server, which goes on with the call",
+    "call_wanted_elsewhere": "the client came back to another server, which goes on with the call",
     "call_leaves": "this server ends, and leaves a call to others: `quiet`, or in mid-sentence",
     "call_not_reached": "a client came back, and the store of the journals does not answer: it is "
     "told to come again",

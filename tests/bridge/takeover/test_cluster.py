@@ -62,6 +62,31 @@ def test_calls_go_on_at_another_server(servers, how, most_s):
     assert max(silent_s) < most_s + 2.0  # of a busy machine
 
 
+def test_a_client_that_comes_back_elsewhere_has_its_call_there(servers):
+    """Its server lives, and gives the call away: no word is lost, and none is said twice."""
+    for server in servers:
+        server.until('"server_started"')
+    ports = [port_of(one.text) for one in servers]
+    said, lines = {}, []
+
+    async def main():
+        with trio.fail_after(PATIENCE_S):
+            async with trio.open_nursery() as nursery:
+                for number in range(CALLS):
+                    nursery.start_soon(_count, ports, number, said, [], lines)
+                await trio.sleep(1.2)
+                ports.reverse()
+                for line in lines[:CALLS]:
+                    await line.close()
+            for line in lines[CALLS:]:
+                await line.close()
+
+    trio.run(main)
+    whole = "begin " + "".join(f"w{number} " for number in range(WORDS))
+    assert [said[number] for number in range(CALLS)] == [whole] * CALLS
+    servers[0].until(lambda: servers[0].text.count('"call_wanted_elsewhere"') == CALLS)
+
+
 def test_a_server_that_wakes_up_sends_nothing(servers):
     """Another one has its calls, which end there; whoever still listens hears no more."""
     first, _ = servers
@@ -121,6 +146,10 @@ class _Line(trio.abc.Stream):
                 await self._stream.receive_some()
             if waited.cancelled_caught:
                 return
+
+    async def close(self):
+        """Break it."""
+        await trio.aclose_forcefully(self._stream)
 
     async def rest(self):
         """Return all that comes until the end, and close it."""

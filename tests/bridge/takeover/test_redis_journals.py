@@ -46,12 +46,19 @@ async def test_an_owner_that_lives_gives_a_call_away_and_writes_no_more(redis):
     ):
         journal = await owner.open("one")
         journal.write("floor", "anna")
-        taken = await claimed(other, "one")
+
+        async def give():
+            await journal.close(forget=False)
+
+        async with trio.open_nursery() as nursery:
+            owner.listen(
+                taken_for_dead=lambda: None, wanted=lambda call_id: nursery.start_soon(give)
+            )
+            taken = await claimed(other, "one")
         assert taken is not None
         assert taken[1]["floor"] == "anna"
-        assert journal.fenced.is_set()
         journal.write("floor", "bert")
-        assert not await journal.kept()
+        await journal.kept()
         read = await other.read("one")
         assert read is not None
         assert read.records["floor"] == "anna"
