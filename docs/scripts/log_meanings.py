@@ -208,12 +208,14 @@ MEANINGS = {
     "stage_stalled": "a stage of an answer is silent beyond its budget: look at the model, tool or "
     "voice behind it",
     "stopping": "the server got a signal, and refuses new calls",
-    "sip_caller_refused": "a caller over SIP has as many calls as `Sip(calls_per_number=)` allows, "
-    "and hears a busy line",
+    "sip_caller_refused": "callers over SIP hear a busy line: one has as many calls as "
+    "`Sip(calls_per_number=)` allows, or too many ring; `more` were not logged",
     "sip_listening": "SIP calls are answered at this address",
     "sip_not_registered": "the PBX or trunk refuses the registration, or cannot be reached; "
     "`why` has its words; it is tried again",
     "sip_registered": "the agent is registered at its PBX or trunk",
+    "sip_stack_left": "the SIP library was not closed, as it crashes within 33 s of a caller who "
+    "has never acknowledged an answer; it ends with the process",
     "sip_stack_died": "the SIP library has died with its calls; start the process again",
     "sip_refused": "the SIP stack did not do what a call asked of it, most often because the call "
     "was over already",

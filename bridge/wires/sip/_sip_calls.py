@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import final
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,12 +14,19 @@ from bargein.routes.logs import get_logger
 
 from ..._line_abilities import CallActionError
 from .._listening_wire import CallHost
-from .._wire import NewCall
+from .._wire import NewCall, RefusalCode
 from ..telephone.carrier_account import CarrierAccount
 from ..telephone.placed_calls import PlacedCall
 from ._sip_addresses import checked_target, uri_of
 from ._sip_leg import SipLeg
 from ._sip_stack import SipStack
+
+MOST_RINGING = 30
+"""How many calls may ring, or wait for the caller's ACK, at a time: a stranger who floods the port
+with INVITEs, which need no address of their own, takes no more."""
+
+LOGGED_S = 1.0
+"""How often refused callers are logged, in seconds; those between are counted."""
 
 log = get_logger()
 
@@ -57,6 +65,8 @@ class SipCalls:
         )
         self._calls_per_number = calls_per_number
         self._calls_of: Counter[str] = Counter()
+        self._not_logged = 0
+        self._logs_at_s = -math.inf
         self._stack: SipStack | None = None
         self._host: CallHost | None = None
         self._nursery: trio.Nursery | None = None
@@ -73,7 +83,7 @@ class SipCalls:
 
     def close(self) -> None:
         """Take no more calls."""
-        self._stack = self._host = self._nursery = None
+        self._host = self._nursery = None
 
     def ring(self, leg: SipLeg) -> None:
         """Take a call that comes in."""
@@ -83,8 +93,10 @@ class SipCalls:
     async def _host_caller(self, leg: SipLeg) -> None:
         most, caller = self._calls_per_number, leg.peer
         try:
-            if most is not None and self._calls_of[caller] >= most:
-                log.info("sip_caller_refused", code="rate_limited", pii_caller=caller)
+            ringing = sum(not one.established.is_set() for one in self._legs())
+            has_many = most is not None and self._calls_of[caller] >= most
+            if has_many or ringing > MOST_RINGING:
+                self._log_refused("rate_limited" if has_many else "server_full", caller)
                 await leg.reject()
                 return
             self._calls_of[caller] += 1
@@ -103,6 +115,17 @@ class SipCalls:
         if self._host is None:
             return True
         return await self._host.host(leg, asked, query, "") is not None
+
+    def _legs(self) -> Iterable[SipLeg]:
+        return () if self._stack is None else self._stack.legs.values()
+
+    def _log_refused(self, code: RefusalCode, caller: str) -> None:
+        now_s = trio.current_time()
+        if now_s < self._logs_at_s:
+            self._not_logged += 1
+            return
+        more, self._not_logged, self._logs_at_s = self._not_logged, 0, now_s + LOGGED_S
+        log.info("sip_caller_refused", code=code, more=more, pii_caller=caller)
 
     def _forget(self, leg: SipLeg) -> None:
         if self._stack is not None:

@@ -118,6 +118,7 @@ class SipLeg:
         established: Set once it is answered.
         closed: Set when the far end, or this one, has ended it.
         why_closed: Why, in the stack's words.
+        was_answered: Whether we have answered it.
         was_passed_on: Whether its caller talks to somebody else now.
         audio: Its sound; none before ``answer()`` has returned True.
         on_key: Called with each key that the caller presses.
@@ -153,6 +154,7 @@ class SipLeg:
         self.established = trio.Event()
         self.closed = trio.Event()
         self.why_closed = ""
+        self.was_answered = False
         self.was_passed_on = False
         self.on_key: Callable[[Button], None] = lambda button: None
         self.on_hold: Callable[[bool], None] = lambda on: None
@@ -209,8 +211,10 @@ class SipLeg:
         Args:
             within_s: How many seconds the caller's ACK and the sound may take.
         """
-        if self._report is None and not await self._try(self._call.answer):
-            return False
+        if self._report is None:
+            self.was_answered = True
+            if not await self._try(self._call.answer):
+                return False
         with trio.move_on_after(within_s):
             await self.wait(self.established)
             while not self.closed.is_set():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import atexit
+import math
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -21,6 +24,10 @@ RTP_LOST_S = 30
 
 CLOSE_S = 5.0
 """How many seconds the stack may take to end; its thread is left behind then."""
+
+UNSAFE_S = 33.0
+"""How long the library keeps a call that was answered and never acknowledged, in seconds: 64 times
+T1 (RFC 3261, section 13.3.1.4), and one more.  It crashes if it is closed meanwhile."""
 
 log = get_logger()
 
@@ -67,12 +74,12 @@ class SipStack:
         self._runtime: Any = None
         self._agent: Any = None
         self._is_registered: bool | None = None
+        self._unsafe_until_s = -math.inf
+        self._is_left = False
 
-    async def run(self, ready: Callable[[], None]) -> None:
-        """Listen until cancelled.
-
-        Args:
-            ready: Called once it listens.
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Listen while the block lasts; its calls are over by then.
 
         Raises:
             OSError: Its address cannot be listened on.
@@ -91,18 +98,25 @@ class SipStack:
             self._runtime = self._baresip.Runtime()
             self._runtime.on_dead = lambda: thread.deliver(self._died)
             await thread.call(self._start, config)
+            log.info("sip_listening", host=settings.host, port=settings.port)
             try:
-                async with trio.open_nursery() as nursery:
-                    if settings.registers:
-                        nursery.start_soon(self._register)
-                    log.info("sip_listening", host=settings.host, port=settings.port)
-                    ready()
-                    await trio.sleep_forever()
+                yield
             finally:
-                with trio.move_on_after(CLOSE_S, shield=True):
-                    await thread.call(self._runtime.close)
+                await self._close()
         finally:
-            await thread.close(CLOSE_S)
+            if not self._is_left:
+                await thread.close(CLOSE_S)
+
+    async def _close(self) -> None:
+        """Close the library, or leave it to the end of the process if that would crash."""
+        with trio.move_on_after(CLOSE_S, shield=True):
+            if trio.current_time() < self._unsafe_until_s:
+                self._is_left = True
+                # It closes itself as the process ends, which crashes just so.
+                atexit.unregister(self._runtime._forced_teardown)  # noqa: SLF001  # as pinned
+                log.warning("sip_stack_left", calls=len(self.legs))
+                return
+            await self._thread.call(self._runtime.close)
 
     async def _start(self, config: Any) -> None:
         """Start the library; runs in its loop."""
@@ -113,9 +127,9 @@ class SipStack:
             host, port = self._settings.host, self._settings.port
             raise OSError(f"SIP cannot listen on {host}:{port}: {error}") from error
         runtime.subscribe(self._heard)
-        self._agent = await self._baresip.UserAgent.create(
-            runtime, self._settings.account, transfer_policy="reject"
-        )
+        # UDP is the default; where it is named, nobody is answered who comes another way.
+        line = self._settings.account.aor().replace(";transport=udp>", ">")
+        self._agent = await self._baresip.UserAgent.create(runtime, line, transfer_policy="reject")
         self._agent.on_incoming(self._incoming)
 
     def _heard(self, event: Any) -> None:
@@ -135,6 +149,8 @@ class SipStack:
 
     def forget(self, leg: SipLeg) -> None:
         """Take note that a call is over, or given up."""
+        if leg.was_answered and not leg.established.is_set():
+            self._unsafe_until_s = trio.current_time() + UNSAFE_S
         self.legs.pop(leg.id, None)
 
     def _registered(self, ok: bool, why: str) -> None:
@@ -146,8 +162,10 @@ class SipStack:
             else:
                 log.error("sip_not_registered", domain=domain, why=why)
 
-    async def _register(self) -> None:
-        """Register for the first time; the library refreshes it, and tries again."""
+    async def register(self) -> None:
+        """Register for the first time, if it shall; the library refreshes it, and tries again."""
+        if not self._settings.registers:
+            return
         try:
             await self._thread.call(self._agent.register)
         except self._baresip.BaresipError as error:

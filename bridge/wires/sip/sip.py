@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, final
 
 import trio
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 SipCodec = Literal["PCMU", "PCMA", "G722", "opus"]
 """How sound is coded: G.711 in two forms at 8 kHz, G.722 at 16 kHz, or Opus at 48 kHz."""
+
+SipTransportName = Literal["udp", "tcp", "tls"]
 
 CODECS: dict[SipCodec, str] = {
     "PCMU": "pcmu",
@@ -66,6 +70,10 @@ class Sip:
         auth_user: str | None = None,
         registers: bool | None = None,
         codecs: Sequence[SipCodec] = ("PCMU", "PCMA", "G722"),
+        transport: SipTransportName = "udp",
+        certificate: Path | str | None = None,
+        trusted: Path | str | None = None,
+        encrypts: bool = False,
         calls_per_number: int | None = 3,
         calls_at_once: int | None = 10,
         speech: SpeechStack | None = None,
@@ -84,6 +92,13 @@ class Sip:
             registers: Whether it registers there, so that calls come without a fixed address;
                 ``None`` does so if there is a password.
             codecs: What is offered and taken, best first.
+            transport: How the domain is reached.
+            certificate: A file with a key and a certificate, both PEM, by which callers reach this
+                machine over TLS, at the port above `port`; ``None`` for no TLS there.
+            trusted: A file with the certificates, PEM, of those who may vouch for the domain over
+                TLS; ``None`` for those that this machine trusts.
+            encrypts: Whether sound is encrypted (SRTP, its keys in SDP), and calls without are
+                refused; use TLS too, as the keys can be read without.
             calls_per_number: How many calls one caller may have at a time; ``None`` for no limit.
             calls_at_once: How many calls that your app places there may be at a time; ``None`` for
                 no limit.
@@ -101,6 +116,14 @@ class Sip:
         registers = bool(domain and password) if registers is None else registers
         if registers and domain is None:
             raise ValueError("Sip(registers=True) needs domain=, where it registers")
+        trusted = trusted or ssl.get_default_verify_paths().cafile
+        if transport == "tls" and trusted is None:
+            raise ValueError("Sip(transport='tls') needs trusted=: nobody is trusted here")
+        lines = (
+            f"sip_listen {host}:{port}",
+            *_tls_lines("certificate", "sip_certificate", certificate),
+            *_tls_lines("trusted", "sip_cafile", trusted if transport == "tls" else None),
+        )
         check_has("Sip(speech=)", speech, "open attach", example="Speech(ear=…, voice=…)")
         account = need("Sip", "baresip", "sip").Account(
             user,
@@ -109,8 +132,9 @@ class Sip:
             auth_user=auth_user,
             reg_interval=REGISTERED_S if registers else 0,
             audio_codecs=tuple(CODECS[codec] for codec in codecs),
+            transport=transport,
+            extra_params=("catchall=yes", *(("mediaenc=srtp-mand",) if encrypts else ())),
         )
-        lines = (f"sip_listen {host}:{port}",)
         self.speech = speech
         self._settings = SipSettings(account, host, port, lines, registers)
         self._address = f"sip:{user}@{host}:{port}"
@@ -190,12 +214,28 @@ class Sip:
     async def listen(self, host: CallHost, ready: Callable[[], None]) -> None:
         """Listen until cancelled; see ``Listens``."""
         stack = SipStack(self._settings, self._calls.ring)
-        async with trio.open_nursery() as nursery:
+        async with stack.open(), trio.open_nursery() as nursery:
             self._calls.open(stack, host, nursery)
             try:
-                await stack.run(ready)
+                nursery.start_soon(stack.register)
+                ready()
+                await trio.sleep_forever()
             finally:
                 self._calls.close()
 
     def __repr__(self) -> str:
         return f"Sip({self._address})"
+
+
+def _tls_lines(argument: str, key: str, file: Path | str | None) -> tuple[str, ...]:
+    """Return the line of the library's configuration that names a file.
+
+    Raises:
+        ValueError: There is no such file, or its name cannot stand there.
+    """
+    if file is None:
+        return ()
+    path = Path(file).resolve()
+    if not path.is_file() or any(map(str.isspace, str(path))):
+        raise ValueError(f"Sip({argument}=) is a file without spaces in its path, not {file!r}")
+    return (f"{key} {path}",)

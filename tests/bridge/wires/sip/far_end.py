@@ -73,8 +73,14 @@ class FarEnd:
         if asked["dials"]:
             await asyncio.gather(*(self.dial(asked["dials"]) for _ in range(asked["times"])))
         else:
+            for _ in range(200):
+                await asyncio.sleep(0.1)
+                if self.told["came"] >= asked["times"]:
+                    break
+        while not all(task.done() for task in self.tasks):
+            await asyncio.gather(*self.tasks)
+        if not asked["answers"]:
             await asyncio.sleep(asked["lasts_s"])
-        await asyncio.gather(*self.tasks)
         await asyncio.sleep(0.1)
         await self.runtime.close()
         print(json.dumps(told), flush=True)

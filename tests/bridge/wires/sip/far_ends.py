@@ -66,7 +66,8 @@ async def some(process):
 
 async def ring(port, **asked):
     """Let a caller call from another process; return what it tells."""
-    async with far_end(dials=f"sip:agent@127.0.0.1:{port}", **asked) as running:
+    asked.setdefault("dials", f"sip:agent@127.0.0.1:{port}")
+    async with far_end(**asked) as running:
         pass
     return running.told
 
