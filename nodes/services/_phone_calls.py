@@ -29,6 +29,7 @@ class PlacesCalls:
         sender: str,
         answer: Callable[[Any], Awaitable[object]] | None = None,
         ring_s: float = 30.0,
+        detect: bool = False,
         options: Mapping[str, str] | None = None,
     ) -> PlacedCall:
         """Call somebody, and let an agent talk to them; return once the carrier has the order.
@@ -42,6 +43,8 @@ class PlacesCalls:
                 that ``claim()``, or ``--number``, has given a TeXML application.
             answer: Answers this call instead of the app; ``None`` for the app.
             ring_s: How long it rings, in seconds.
+            detect: Whether the carrier tells who answers, a person or a machine, while the agent
+                talks: ``AnsweredBy`` with ``basis="carrier"``.  Carriers charge for it.
             options: Further fields of the carrier's request, such as ``{"Record": "true"}``.
 
         Raises:
@@ -62,6 +65,7 @@ class PlacesCalls:
             base=checked_public_url(self._public_url),
             answer=answer,
             ring_s=ring_s,
+            detect=detect,
             options=options,
         )
 

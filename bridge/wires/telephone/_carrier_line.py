@@ -5,80 +5,138 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, final
 
-from ..._line_abilities import CallActionError
-from ...events import Button
+from ..._line_abilities import CallActionError, Consult
+from ...events import AnsweredBy, Button, TransferStep
 from ..text._text_transport import checked_number
 from ._cold_transfer import ColdTransfer
-from .carrier import PressesKeys
+from ._consultation import brief_colleague
+from ._waiting_music import WaitingMusic
+from ._warm_transfer import WarmTransfer
+from .carrier import PausesRecordings, PressesKeys
 
 if TYPE_CHECKING:
+    from ...call._call import Call
     from .._wire import HostedCall
     from ._call_tokens import AnnouncedCall
     from .carrier_account import CarrierAccount
 
 HandOn = Callable[["AnnouncedCall", str, str], None]
-"""Is called with a call whose stream ends, the number that its caller is put through to, and the
+"""Is called with a call whose socket ends, the number that its caller is put through to, and the
 webhook that is told what becomes of it; empty for none."""
+
+TUNE = WaitingMusic("http://")
+"""What a caller of a line without an account hears."""
+
+
+def recording_pause(
+    account: CarrierAccount | None, announced: Callable[[], AnnouncedCall | None]
+) -> Callable[[bool], Awaitable[None]] | None:
+    """Return what pauses the carrier's recording of a call; ``None`` if it pauses none.
+
+    Args:
+        account: What the account does with calls by REST; ``None`` for nothing.
+        announced: Returns the call; ``None`` before its first message.
+    """
+    carrier = None if account is None else account.carrier
+    if not isinstance(carrier, PausesRecordings):
+        return None
+
+    async def pause(on: bool) -> None:
+        call = announced()
+        if call is not None:
+            await carrier.pause_recording(call.call, on)
+
+    return pause
+
+
+def tell_who_answers(announced: AnnouncedCall | None, call: Call) -> None:
+    """Let a call that was placed tell who answers it, as its carrier says."""
+    placed = None if announced is None else announced.placed
+
+    def tell(told: AnsweredBy) -> None:
+        if not call.ended.is_set():
+            call.publish(told, source="call")
+
+    if placed is not None:
+        placed.on_detected(tell)
 
 
 @final
 class CarrierLine:
-    """One call, as its carrier knows it."""
+    """One call, as its carrier knows it.
 
-    __slots__ = ("_account", "_announced", "_hand_on", "_transfer")
+    Attributes:
+        pause_recording: As in ``CanPauseRecording``; ``None`` if the carrier pauses none.
+    """
+
+    __slots__ = ("_account", "_announced", "_hosted", "_is_closed", "_is_leaving", "_transfer",
+                 "pause_recording")  # fmt: skip
 
     def __init__(
         self,
         hosted: HostedCall,
-        hand_on: HandOn,
         account: CarrierAccount | None = None,
         *,
-        tells_outcome: bool,
+        tells_outcome: bool = True,
     ) -> None:
         """Ask nothing yet.
 
         Args:
             hosted: The call.
-            hand_on: Called with the number that the caller is put through to.
             account: What the account does with calls by REST; ``None`` for nothing.
             tells_outcome: Whether the carrier tells what becomes of a caller who is put through.
         """
         self._account = account
-        self._hand_on = hand_on
         self._announced: AnnouncedCall | None = None
+        self._hosted = hosted
+        self._is_closed = self._is_leaving = False
+        self.pause_recording = recording_pause(account, lambda: self._announced)
         self._transfer = ColdTransfer(hosted, has_outcome=tells_outcome)
 
     def is_of(self, announced: AnnouncedCall) -> None:
         """Record whose call it is."""
         self._announced = announced
 
+    @property
+    def waiting_music(self) -> WaitingMusic:
+        """What the caller hears while they wait."""
+        return TUNE if self._account is None else self._account.waiting_music
+
+    def opened(self, call: Call) -> None:
+        """Follow who answers a call that was placed."""
+        tell_who_answers(self._announced, call)
+
     # --- transfers ------------------------------------------------------------------------------
 
     @property
     def is_away(self) -> bool:
-        """Whether the caller has left for somebody else, and the call goes on without a stream."""
-        return self._transfer.is_away
+        """Whether the caller leaves, or has left, for somebody else, without the socket."""
+        return self._is_leaving or self._transfer.is_away
+
+    def close(self, reason: str) -> None:
+        """Record that the socket is closed, which ends the call unless its caller is away."""
+        self._is_closed = True
+        if not self.is_away:
+            self._hosted.end(reason)
 
     def come_back(self) -> None:
-        """Let the caller hear the agent again, on another stream."""
+        """Let the caller hear the agent again, on another socket."""
+        self._is_closed = False
         self._transfer.come_back()
 
     async def transfer(
-        self,
-        target_phone_number: str,
-        quiet: Callable[[], Awaitable[None]],
-        end_stream: Callable[[], None],
+        self, target_phone_number: str, quiet: Callable[[], Awaitable[None]], leave: HandOn
     ) -> None:
         """Let the carrier dial a number for the caller.
 
-        Its webhook, which the carrier asks when the stream ends, answers with the number.  Where it
+        Its webhook, which the carrier asks when the socket ends, answers with the number.  Where it
         tells what becomes of it, the call goes on without its caller until then; see
         ``ColdTransfer``.
 
         Args:
             target_phone_number: The number, or a SIP address.
             quiet: Waits until what was said before was heard.
-            end_stream: Ends the stream, and not the call.
+            leave: Ends the socket, and not the call.
 
         Raises:
             CallActionError: It is neither, or nobody has answered: the caller is back.
@@ -86,15 +144,55 @@ class CarrierLine:
         target = checked_number(target_phone_number)
         await quiet()
         announced = self._announced
-        if announced is None:
-            return
+        if announced is not None:
+            await self._transfer.transfer(announced, lambda then: leave(announced, target, then))
 
-        def leave(then: str) -> None:
-            self._hand_on(announced, target, then)
-            if then:
-                end_stream()
+    async def consult(
+        self,
+        target_phone_number: str,
+        consult: Consult | str,
+        progressed: Callable[[TransferStep], None],
+        quiet: Callable[[], Awaitable[None]],
+        wait_with_music: Callable[[bool], None],
+    ) -> None:
+        """Ask a colleague while the caller waits with music, and connect both; see ``CanConsult``.
 
-        await self._transfer.transfer(announced, leave)
+        Args:
+            target_phone_number: The colleague's number.
+            consult: Talks to the colleague, and returns whether they take the caller; or what they
+                are told before they say so.
+            progressed: Called with each step.
+            quiet: Waits until what was said before was heard.
+            wait_with_music: Begins the music, and ends it.
+
+        Raises:
+            CallActionError: They are not connected, and the caller is with the agent as before.
+        """
+        account, announced = self._account, self._announced
+        if account is None or announced is None:
+            raise CallActionError(
+                "the caller's line cannot ask a colleague before a transfer",
+                cause="unable",
+                advice="it needs the carrier's REST: App(..., phone=Twilio())",
+            )
+        asks = brief_colleague(consult) if isinstance(consult, str) else consult
+        await quiet()
+        wait_with_music(True)
+
+        def step(told: TransferStep) -> None:
+            self._is_leaving = told == "accepted"  # the carrier will close the socket
+            progressed(told)
+
+        try:
+            await WarmTransfer(asks).run(account, announced, target_phone_number, step)
+        except BaseException:
+            self._is_leaving = False
+            if self._is_closed:
+                self._hosted.end("hangup")
+            raise
+        finally:
+            wait_with_music(False)
+        self._transfer.end_soon()
 
     # --- by REST --------------------------------------------------------------------------------
 

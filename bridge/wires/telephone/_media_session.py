@@ -48,10 +48,10 @@ def media_session(
         account: What the account does with calls by REST; ``None`` for nothing.
     """
     transports: list[MediaTransport] = []
-    line = CarrierLine(hosted, hand_on, account, tells_outcome=tells_outcome)
+    line = CarrierLine(hosted, account, tells_outcome=tells_outcome)
 
     def new_transport(outbox: Outbox, hosted: HostedCall) -> MediaTransport:
-        transports.append(MediaTransport(codec, outbox, hosted, line))
+        transports.append(MediaTransport(codec, outbox, hosted, line, hand_on))
         return transports[0]
 
     def opening(data: Data, early: Callable[[Data], None]) -> Callable[[], None] | None:

@@ -14,6 +14,8 @@ from bargein.routes.logs import get_logger
 from ...audio.playback import Fence
 from ...events import (
     AgentSpeechCut,
+    AgentSpeechHeld,
+    AgentSpeechReleased,
     AgentStoppedSpeaking,
     AgentUtteranceQueued,
     Button,
@@ -25,7 +27,7 @@ from ...websocket import Data
 from .._server_limits import RateLimit
 from .._wire import CallEnd, HostedCall
 from ..text._text_events import FarError, Ignored, PressedKey
-from ._carrier_line import CarrierLine
+from ._carrier_line import CarrierLine, HandOn
 from ._line_sound import ENCODERS, LineSound
 from ._media_codec import (
     CallerSound,
@@ -39,9 +41,13 @@ from ._media_codec import (
 from ._pieces import Pace, PieceCutter
 from ._played_marks import AwaitedMark, PlayedMarks, PlayedReport
 from ._relay_codec import Opened
+from ._waiting_music import MusicPlayer
 
 if TYPE_CHECKING:
+    from ..._line_abilities import Consult
     from ...call._call import Call
+    from ...events import TransferStep
+    from ._call_tokens import AnnouncedCall
 
 SOUND_WINDOW_S = 5.0
 """Over how many seconds a caller's sound is averaged: a stalled line catches up in less."""
@@ -49,6 +55,9 @@ SOUND_WINDOW_S = 5.0
 SHORTEST_SOUND_S = 0.01
 """How many seconds each message with sound counts as at least, so that nobody floods a call by
 short ones."""
+
+MUSIC = 0
+"""The utterance of music, which comes before all of the agent's."""
 
 log = get_logger()
 
@@ -72,6 +81,7 @@ class MediaTransport:
         outbox: Outbox,
         hosted: HostedCall,
         line: CarrierLine,
+        hand_on: HandOn,
     ) -> None:
         """Keep what messages need.
 
@@ -81,6 +91,7 @@ class MediaTransport:
             outbox: Where they are queued, as they go over the wire.
             hosted: The call.
             line: What the carrier does for the call besides.
+            hand_on: Called with the number that the caller is put through to.
         """
         limits = hosted.limits
         self.barge_ins = 0
@@ -105,6 +116,11 @@ class MediaTransport:
         self._flushed: list[PlayedReport] = []
         self._silent = trio.Event()
         self._carrier = line
+        self._hand_on = hand_on
+        self._music: MusicPlayer | None = None
+        self._waits_with_music = False
+        if line.pause_recording is not None:
+            self.pause_recording = line.pause_recording
 
     @property
     def sample_rate_hz(self) -> int:
@@ -116,8 +132,14 @@ class MediaTransport:
         dialect, sound = self.codec.dialect, self.codec.sound
         self._cutter = PieceCutter(dialect, sound)
         self._line = LineSound(sound, keeps_order=dialect.keeps_order)
+        self._music = MusicPlayer(
+            self.codec, call.router, self._carrier.waiting_music, self._send_music
+        )
         if not dialect.can_clear:
             self._pace = Pace(self._outbox.enqueue_audio, call.router.call_at, dialect.lead_s)
+
+    def _send_music(self, message: Data) -> None:
+        self._outbox.enqueue_audio(MUSIC, message)
 
     # --- to the caller --------------------------------------------------------------------------
 
@@ -130,6 +152,11 @@ class MediaTransport:
                     self._end(call.answers.player_number(number))
             case AgentStoppedSpeaking() | AgentSpeechCut():
                 self._silent.set()
+                self._wait_with_music(self._waits_with_music)
+            case AgentSpeechHeld(reason="pause"):
+                self._wait_with_music(True)
+            case AgentSpeechReleased(reason="pause"):
+                self._wait_with_music(False)
 
     def play(self, utterance: int, pcm: bytes) -> None:
         """Send the carrier sound, unless its utterance was cleared.
@@ -142,6 +169,7 @@ class MediaTransport:
             self._metrics.frames_dropped += 1
             return
         if utterance != self._utterance:
+            self._stop_music()
             self._start_utterance(utterance)
         for piece in self._cutter.push(ENCODERS[self.codec.sound.encoding](pcm)):
             self._send_piece(piece, len(piece))
@@ -262,12 +290,50 @@ class MediaTransport:
         Raises:
             CallActionError: It is neither, or nobody has answered: the caller is back.
         """
-        await self._carrier.transfer(target_phone_number, self._quiet, self._end_stream)
+        await self._carrier.transfer(target_phone_number, self._quiet, self._leave)
 
-    def _end_stream(self) -> None:
-        for last in self._last_messages():
-            self._outbox.enqueue(last)
-        self._outbox.close()
+    def _leave(self, announced: AnnouncedCall, target: str, then: str) -> None:
+        self._hand_on(announced, target, then)
+        if then:
+            for last in self._last_messages():
+                self._outbox.enqueue(last)
+            self._outbox.close()
+
+    async def consult(
+        self,
+        target_phone_number: str,
+        consult: Consult | str,
+        progressed: Callable[[TransferStep], None],
+    ) -> None:
+        """Ask a colleague while the caller waits with music, and connect both; see ``CanConsult``.
+
+        Args:
+            target_phone_number: The colleague's number.
+            consult: Talks to the colleague, and returns whether they take the caller; or what they
+                are told before they say so.
+            progressed: Called with each step.
+
+        Raises:
+            CallActionError: They are not connected, and the caller is with the agent as before.
+        """
+        await self._carrier.consult(
+            target_phone_number, consult, progressed, self._quiet, self._wait_with_music
+        )
+
+    def _wait_with_music(self, on: bool) -> None:
+        """Let the caller hear music whenever the agent says nothing, or no longer."""
+        self._waits_with_music = on
+        if not on:
+            self._stop_music()
+        elif self._music is not None and not self._utterance:
+            self._music.play()
+
+    def _stop_music(self) -> None:
+        if self._music is not None and self._music.stop():
+            self._outbox.drop_audio(MUSIC)
+            clear = self.codec.clear()
+            if clear is not None:
+                self._outbox.enqueue_first(clear)
 
     async def _quiet(self) -> None:
         """Wait until what was said before was heard or cut."""
@@ -291,7 +357,8 @@ class MediaTransport:
             await trio.lowlevel.checkpoint()
 
     def opened(self, call: Call) -> None:
-        """Do nothing: ``attached()`` has prepared the sound."""
+        """Let the call tell what its carrier does of it; ``attached()`` has prepared the sound."""
+        self._carrier.opened(call)
 
     def goodbye(self, end: CallEnd) -> list[Data]:
         """Return the last message, if closing the socket is not enough."""
@@ -320,8 +387,7 @@ class MediaTransport:
 
     def close(self, *, was_lost: bool) -> None:
         """End the call, as its socket is closed, or was lost."""
-        if not self._carrier.is_away:
-            self._hosted.end("disconnected" if was_lost else "hangup")
+        self._carrier.close("disconnected" if was_lost else "hangup")
 
     # --- from the caller ------------------------------------------------------------------------
 

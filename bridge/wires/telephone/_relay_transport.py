@@ -12,7 +12,7 @@ import trio
 from bargein.routes import Message
 from bargein.routes.logs import get_logger
 
-from ..._line_abilities import CallActionError, Consult
+from ..._line_abilities import Consult
 from ...events import (
     AgentSpeechCut,
     AgentSpeechHeld,
@@ -33,12 +33,10 @@ from ..text._text_events import (
     SpeechChange,
     SwitchLanguage,
 )
-from ..text._text_transport import LONGEST_TURN_S, WORDS_S, TextWireTransport, checked_number
+from ..text._text_transport import LONGEST_TURN_S, WORDS_S, TextWireTransport
 from ._call_tokens import AnnouncedCall
-from ._cold_transfer import ColdTransfer
-from ._consultation import brief_colleague
+from ._carrier_line import CarrierLine
 from ._relay_codec import Opened, PlayMedia, RelayCodec, RelayEvent, Stopped
-from ._warm_transfer import WarmTransfer
 from .carrier_account import CarrierAccount
 
 if TYPE_CHECKING:
@@ -74,17 +72,20 @@ class RelayTransport(TextWireTransport):
         self._keys: deque[str] = deque(maxlen=64)
         self._is_open_cycle = False
         self._spoke_at_s = -math.inf
-        self._account = account
-        self._announced: AnnouncedCall | None = None
         self._music: str | None = None
         self._is_playing_music = False
-        self._is_leaving = False
-        self._is_closed = False
-        self._transfer = ColdTransfer(hosted)
+        self._carrier = CarrierLine(hosted, account)
+        if self._carrier.pause_recording is not None:
+            self.pause_recording = self._carrier.pause_recording
 
     def is_of(self, announced: AnnouncedCall) -> None:
         """Record whose call it is."""
-        self._announced = announced
+        self._carrier.is_of(announced)
+
+    def opened(self, call: Call) -> None:
+        """Apply what came before the call was open, and follow who answers it."""
+        super().opened(call)
+        self._carrier.opened(call)
 
     # --- to the caller --------------------------------------------------------------------------
 
@@ -98,9 +99,9 @@ class RelayTransport(TextWireTransport):
             case AgentStoppedSpeaking() | AgentSpeechCut():
                 self._play_music()
             case AgentSpeechHeld(reason="pause"):
-                self._wait_with_music(on=True)
+                self._wait_with_music(True)
             case AgentSpeechReleased(reason="pause"):
-                self._wait_with_music(on=False)
+                self._wait_with_music(False)
         super().send(message)
 
     def speak(self, utterance: int, text: str, last: bool, interruptible: bool) -> None:
@@ -136,22 +137,17 @@ class RelayTransport(TextWireTransport):
         Raises:
             CallActionError: It is neither, or nobody has answered: the caller is back.
         """
-        target = checked_number(target_phone_number)
-        await self.quiet()
-        if self._announced is None:
-            return
+        await self._carrier.transfer(target_phone_number, self.quiet, self._leave)
 
-        def leave(then: str) -> None:
-            self.outbox.enqueue(self._codec.end({"transfer": target, "then": then}))
-            self.outbox.close()
-
-        await self._transfer.transfer(self._announced, leave)
+    def _leave(self, announced: AnnouncedCall, target: str, then: str) -> None:
+        self.outbox.enqueue(self._codec.end({"transfer": target, "then": then}))
+        self.outbox.close()
 
     def continue_on(self, outbox: Outbox, opening: Sequence[Data] = ()) -> None:
         """Let the caller hear the agent again, from the first word that was not heard."""
         super().continue_on(outbox)
-        self._is_closed = self._is_open_cycle = False
-        self._transfer.come_back()
+        self._is_open_cycle = False
+        self._carrier.come_back()
 
     async def consult(
         self,
@@ -170,42 +166,18 @@ class RelayTransport(TextWireTransport):
         Raises:
             CallActionError: They are not connected, and the caller is with the agent as before.
         """
-        account, announced = self._account, self._announced
-        if account is None or announced is None:
-            raise CallActionError(
-                "the caller's line cannot ask a colleague before a transfer",
-                cause="unable",
-                advice="it needs the carrier's REST: App(..., phone=Twilio())",
-            )
-        asks = brief_colleague(consult) if isinstance(consult, str) else consult
-        await self.quiet()
-        self._wait_with_music(on=True)
-
-        def step(told: TransferStep) -> None:
-            self._is_leaving = told == "accepted"  # the carrier will close the relay
-            progressed(told)
-
-        try:
-            await WarmTransfer(asks).run(account, announced, target_phone_number, step)
-        except BaseException:
-            self._is_leaving = False
-            if self._is_closed:
-                self.hosted.end(self.end_reason())
-            raise
-        finally:
-            self._wait_with_music(on=False)
-        self._transfer.end_soon()
+        await self._carrier.consult(
+            target_phone_number, consult, progressed, self.quiet, self._wait_with_music
+        )
 
     def close(self, *, was_lost: bool) -> None:
         """End the call, as its socket is closed; unless the carrier passes the caller on."""
-        self._is_closed = True
-        if not (self._is_leaving or self._transfer.is_away):
-            self.hosted.end("disconnected" if was_lost else self.end_reason())
+        self._carrier.close("disconnected" if was_lost else self.end_reason())
 
-    def _wait_with_music(self, *, on: bool) -> None:
+    def _wait_with_music(self, on: bool) -> None:
         """Let the caller hear music whenever the agent says nothing, or no longer."""
         if on:
-            self._music = "" if self._account is None else self._account.waiting_music
+            self._music = self._carrier.waiting_music.address
             self._play_music()
         else:
             self._music = None

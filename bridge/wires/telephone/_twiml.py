@@ -9,6 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from websockets.http11 import Response
 
+from ...events import WhoAnswers
 from ...validation.foreign_data import json_object
 from ...websocket import HttpRequest, http_response
 from ._cold_transfer import RING_S, TransferOutcome
@@ -105,6 +106,19 @@ def outcome(fields: Mapping[str, str]) -> TransferOutcome:
         return TransferOutcome("answered", is_asked=True)
     left = status in ("completed", "canceled")
     return TransferOutcome("left" if left else _FATES.get(dialled, "failed"), is_asked=True)
+
+
+_MACHINES = ("machine_start", "machine_end_beep", "machine_end_silence", "machine_end_other")
+_WHO: Mapping[str, WhoAnswers] = {
+    **dict.fromkeys(("human", "human_residence", "human_business"), "person"),
+    **dict.fromkeys(("machine", *_MACHINES), "voicemail"),
+    "silence": "silence",
+}
+
+
+def detected_by(request: HttpRequest) -> WhoAnswers | None:
+    """Return who answers, as the carrier's detection tells; ``None`` if it does not, or not us."""
+    return _WHO.get(form_fields(request).get("AnsweredBy", ""))
 
 
 def goodbye(target: str, then: str = "") -> Response:

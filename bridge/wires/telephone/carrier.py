@@ -33,6 +33,7 @@ class Carrier(Protocol):
         answer_url: str,
         status_url: str,
         ring_s: float,
+        detect: bool,
         options: Mapping[str, str],
     ) -> str:
         """Call somebody; return once the carrier has taken the order.
@@ -46,6 +47,8 @@ class Carrier(Protocol):
             answer_url: The webhook that says what happens once they answer.
             status_url: The webhook that gets each status.
             ring_s: How long it rings, in seconds.
+            detect: Whether the carrier tells that webhook who answers, a person or a machine, while
+                the agent talks.
             options: Further fields of the request, in the carrier's words.
 
         Returns:
@@ -93,6 +96,23 @@ class PressesKeys(Protocol):
         Args:
             call: The carrier's id of the call.
             keys: The keys, in order.
+
+        Raises:
+            CallActionError: The carrier refuses, or cannot be reached.
+        """
+        ...
+
+
+@runtime_checkable
+class PausesRecordings(Protocol):
+    """A carrier that pauses its recording of a call by REST."""
+
+    async def pause_recording(self, call: str, on: bool) -> None:
+        """Pause the recording of a call, or resume it; nothing being recorded is no error.
+
+        Args:
+            call: The carrier's id of the call.
+            on: Whether it pauses.
 
         Raises:
             CallActionError: The carrier refuses, or cannot be reached.

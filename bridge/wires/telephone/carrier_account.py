@@ -7,7 +7,9 @@ from typing import final
 
 from bargein.routes.logs import get_logger
 
+from ...events import WhoAnswers
 from ...websocket import HttpRequest
+from ._waiting_music import WaitingMusic
 from .carrier import Carrier, checked_number
 from .placed_calls import RING_S, AnswersCall, DialStatus, PlacedCall, PlacedCalls
 
@@ -24,7 +26,7 @@ class CarrierAccount:
     Attributes:
         carrier: Does it.
         placed: The calls that were placed.
-        waiting_music: The address of what waiting callers hear; empty for nothing.
+        waiting_music: What waiting callers hear.
     """
 
     def __init__(
@@ -35,6 +37,7 @@ class CarrierAccount:
         voice_path: str,
         status_path: str,
         status_of: Callable[[HttpRequest], DialStatus | None],
+        detected_by: Callable[[HttpRequest], WhoAnswers | None] = lambda request: None,
         waiting_music: str = WAITING_MUSIC,
         check: Callable[[str], str] = checked_number,
     ) -> None:
@@ -46,15 +49,22 @@ class CarrierAccount:
             voice_path: The path of the webhook that says what happens once somebody answers.
             status_path: That of the webhook that gets each status of a placed call.
             status_of: Returns the status that a webhook tells; ``None`` for one that means nothing.
-            waiting_music: The address of what waiting callers hear; empty for nothing.
+            detected_by: Returns who answers a placed call, as a webhook tells; ``None`` for one
+                that tells nothing of it.
+            waiting_music: What waiting callers hear; see ``WaitingMusic``.
             check: Returns a number as the carrier wants it, or raises ``CallActionError``.
+
+        Raises:
+            ValueError: The music is no WAV of 16-bit samples.
+            OSError: It cannot be read.
         """
         self.carrier = carrier
         self.placed = PlacedCalls(calls_at_once, check=check)
-        self.waiting_music = waiting_music
+        self.waiting_music = WaitingMusic(waiting_music)
         self._voice_path = voice_path
         self._status_path = status_path
         self._status_of = status_of
+        self._detected_by = detected_by
 
     @property
     def webhooks(self) -> tuple[str, ...]:
@@ -68,9 +78,14 @@ class CarrierAccount:
     def note_status(self, request: HttpRequest) -> None:
         """Record what a webhook tells of a placed call."""
         placed, status = self.placed_by(request), self._status_of(request)
-        if placed is not None and status is not None:
+        if placed is None:
+            return
+        if status is not None:
             placed.report(status)
             log.info("call_placed", status=status, pii_number=placed.number)
+        who = self._detected_by(request)
+        if who is not None:
+            placed.detect(who)
 
     async def dial(
         self,
@@ -80,6 +95,7 @@ class CarrierAccount:
         base: str,
         answer: AnswersCall | None = None,
         ring_s: float = RING_S,
+        detect: bool = False,
         options: Mapping[str, str] | None = None,
     ) -> PlacedCall:
         """Place a call; see ``PlacedCalls.place()``.
@@ -90,6 +106,7 @@ class CarrierAccount:
             base: The address of the server as the carrier knows it.
             answer: Answers it instead of the app; ``None`` for the app.
             ring_s: How long it rings, in seconds.
+            detect: Whether the carrier tells who answers.
             options: Further fields of the carrier's request.
 
         Raises:
@@ -103,5 +120,6 @@ class CarrierAccount:
             status_url=base + self._status_path,
             answer=answer,
             ring_s=ring_s,
+            detect=detect,
             options=options,
         )

@@ -15,7 +15,7 @@ import trio
 from bargein.routes.error_hints import SuggestsNames
 
 from ..._line_abilities import CallActionError
-from ...events import CallActionCause
+from ...events import AnsweredBy, CallActionCause, WhoAnswers
 from .carrier import Carrier, checked_number
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class PlacedCall(SuggestsNames):
         answer: Answers it instead of the app; ``None`` for the app.
         statuses: What it has come through so far, in order.
         expires_at_s: When it is forgotten, in seconds of trio's clock.
+        answered_by: Who answers, as the carrier tells; ``None`` before it has, or if it does not.
     """
 
     def __init__(self, number: str, sender: str, answer: AnswersCall | None, ring_s: float) -> None:
@@ -72,6 +73,9 @@ class PlacedCall(SuggestsNames):
         self.statuses: tuple[DialStatus, ...] = ()
         self.answer_by_s = trio.current_time() + ring_s + LATE_S
         self.expires_at_s = self.answer_by_s
+        self.answered_by: AnsweredBy | None = None
+        self._answered_at_s = self.answer_by_s
+        self._on_detected: Callable[[AnsweredBy], None] = lambda told: None
         self._changed = trio.Event()
 
     @property
@@ -94,9 +98,22 @@ class PlacedCall(SuggestsNames):
             return
         self.statuses += (status,)
         if status == "answered":
+            self._answered_at_s = trio.current_time()
             self.expires_at_s = trio.current_time() + LONGEST_S
         changed, self._changed = self._changed, trio.Event()
         changed.set()
+
+    def detect(self, who: WhoAnswers) -> None:
+        """Record who answers, as the carrier tells."""
+        after_ms = max(0.0, 1000 * (trio.current_time() - self._answered_at_s))
+        self.answered_by = AnsweredBy(who=who, basis="carrier", after_ms=round(after_ms, 1))
+        self._on_detected(self.answered_by)
+
+    def on_detected(self, told: Callable[[AnsweredBy], None]) -> None:
+        """Call a function with who answers, at once if that is known."""
+        self._on_detected = told
+        if self.answered_by is not None:
+            told(self.answered_by)
 
     async def __aiter__(self) -> AsyncIterator[DialStatus]:
         """Yield each status from the first, until the call is over.
@@ -175,6 +192,7 @@ class PlacedCalls:
         status_url: str,
         answer: AnswersCall | None = None,
         ring_s: float = RING_S,
+        detect: bool = False,
         options: Mapping[str, str] | None = None,
     ) -> PlacedCall:
         """Place a call; return once the carrier has taken the order.
@@ -189,6 +207,7 @@ class PlacedCalls:
             status_url: The webhook that gets each status, without a query.
             answer: Answers it instead of the app; ``None`` for the app.
             ring_s: How long it rings, in seconds.
+            detect: Whether the carrier tells who answers.
             options: Further fields of the carrier's request.
 
         Raises:
@@ -210,6 +229,7 @@ class PlacedCalls:
                 answer_url=f"{answer_url}?dial={placed.key}",
                 status_url=f"{status_url}?dial={placed.key}",
                 ring_s=ring_s,
+                detect=detect,
                 options=options or {},
             )
             if not placed.call:

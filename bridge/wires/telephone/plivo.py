@@ -18,6 +18,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from websockets.http11 import Response
 
+from ...events import WhoAnswers
 from ...websocket import HttpRequest, http_response
 from .._signals import Signals
 from ._cold_transfer import RING_S, TransferOutcome
@@ -71,6 +72,8 @@ _STATUSES: Mapping[str, DialStatus] = {
     "failed": "failed",
     "cancel": "canceled",
 }
+
+_WHO: Mapping[str, WhoAnswers] = {"true": "voicemail", "false": "person"}
 
 _SIGNATURE = "X-Plivo-Signature-V3"
 _NONCE = "X-Plivo-Signature-V3-Nonce"
@@ -184,7 +187,14 @@ class PlivoRules:
 
 def status_of(request: HttpRequest) -> DialStatus | None:
     """Return the status of a placed call that Plivo tells; ``None`` for one that means nothing."""
-    return _STATUSES.get(form_fields(request).get("CallStatus", ""))
+    fields = form_fields(request)
+    return None if "Machine" in fields else _STATUSES.get(fields.get("CallStatus", ""))
+
+
+def detected_by(request: HttpRequest) -> WhoAnswers | None:
+    """Return who answers a placed call, as Plivo tells; ``None`` if it tells nothing of it."""
+    machine = form_fields(request).get("Machine", "").lower()
+    return _WHO.get(machine)
 
 
 @final

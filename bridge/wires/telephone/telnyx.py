@@ -207,4 +207,6 @@ class TelnyxRelay(CarrierDoor):
 
     def session(self, connection: WireConnection, call: HostedCall) -> RelaySession:
         """Return the session of a call."""
-        return RelaySession(connection, call, RelayCodec(DIALECT), self.redeem, self.release)
+        return RelaySession(
+            connection, call, RelayCodec(DIALECT), self.redeem, self.release, self.account
+        )

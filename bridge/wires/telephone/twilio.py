@@ -210,6 +210,10 @@ class TwilioRelay(CarrierDoor):
         )
 
 
+detected_by = _twiml.detected_by
+"""Returns who answers a placed call, as Twilio's and Telnyx' webhooks tell."""
+
+
 def status_of(request: HttpRequest) -> DialStatus | None:
     """Return the status of a placed call that Twilio tells; ``None`` for one that means nothing."""
     told = next(iter(form_of(request).get("CallStatus", ())), "")

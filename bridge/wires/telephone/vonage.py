@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 from pydantic_core import to_json
 from websockets.http11 import Response
 
+from ...events import WhoAnswers
 from ...validation.foreign_data import clean_text, json_object
 from ...websocket import Data, HttpRequest, http_response
 from .._signals import Signals
@@ -75,6 +76,8 @@ _STATUSES: Mapping[str, DialStatus] = {
     "failed": "failed",
     "cancelled": "canceled",
 }
+
+_WHO: Mapping[str, WhoAnswers] = {"human": "person", "machine": "voicemail"}
 
 
 @final
@@ -240,6 +243,11 @@ class VonageRules:
 def status_of(request: HttpRequest) -> DialStatus | None:
     """Return the status of a placed call that an event tells; ``None`` for none of ours."""
     return _STATUSES.get(_status(request))
+
+
+def detected_by(request: HttpRequest) -> WhoAnswers | None:
+    """Return who answers a placed call, as an event tells; ``None`` if it tells nothing of it."""
+    return _WHO.get(_status(request))
 
 
 def _status(request: HttpRequest) -> str:

@@ -41,9 +41,15 @@ class PlivoCalls:
         answer_url: str,
         status_url: str,
         ring_s: float,
+        detect: bool,
         options: Mapping[str, str],
     ) -> str:
         """Call somebody; see ``Carrier.dial()``."""
+        detection = {
+            "machine_detection": "true",
+            "machine_detection_url": status_url,
+            "machine_detection_method": "POST",
+        }
         wanted = {
             "to": number.lstrip("+"),
             "from": sender.lstrip("+"),
@@ -54,6 +60,7 @@ class PlivoCalls:
             "hangup_url": status_url,
             "hangup_method": "POST",
             "ring_timeout": round(ring_s),
+            **(detection if detect else {}),
             **options,
         }
         body = await self._requests.send("/Call/", "refused to dial", once=True, json=wanted)

@@ -176,6 +176,11 @@ class FakePlivo(FakeStreamCarrier):
             return {}
         return {"CallStatus": {"canceled": "cancel"}.get(status, status), "Direction": "outbound"}
 
+    def detected(self, is_person: bool) -> dict[str, str]:
+        """Return what is told once it knows who answers."""
+        told = {"Event": "MachineDetection", "CallStatus": "in-progress"}
+        return told | {"Machine": "false" if is_person else "true"}
+
     def read_answer(self, body: bytes) -> WebhookAnswer | None:
         """Return what the answer to a webhook tells; ``None`` for the end of the call."""
         answer = ElementTree.fromstring(body)
@@ -240,7 +245,8 @@ class FakePlivo(FakeStreamCarrier):
             if self.phones.get(number, FakePhone()).answers == 400:
                 return 400, {"error": "invalid to number"}
             urls = (wanted["answer_url"], wanted["hangup_url"])
-            call = self.place(number, f"+{wanted['from']}", *urls, wanted["ring_timeout"])
+            how = (wanted["ring_timeout"], wanted.get("machine_detection_url", ""))
+            call = self.place(number, f"+{wanted['from']}", *urls, *how)
             return 201, {"message": "call fired", "request_uuid": call}
         leg = self._calls.get(at)
         if leg is None or leg.is_over or (kind == "Call") is not leg.is_talking:

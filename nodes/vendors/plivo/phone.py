@@ -20,11 +20,12 @@ from bargein.bridge.validation.arguments import check_has
 from bargein.bridge.validation.public_url import checked_public_url
 from bargein.bridge.wires import Wire
 from bargein.bridge.wires.telephone import PlivoMedia
-from bargein.bridge.wires.telephone.carrier_account import CarrierAccount
+from bargein.bridge.wires.telephone.carrier_account import WAITING_MUSIC, CarrierAccount
 from bargein.bridge.wires.telephone.plivo import (
     PLIVO_TOKEN_VARIABLE,
     STATUS_PATH,
     VOICE_PATH,
+    detected_by,
     status_of,
 )
 from bargein.nodes.services._http_service import HttpService
@@ -66,6 +67,7 @@ class Plivo(PlacesCalls):
         auth_token: str | None = None,
         calls_per_number: int | None = 3,
         calls_at_once: int | None = 10,
+        waiting_music: str = WAITING_MUSIC,
         api_url: str = API,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
@@ -79,6 +81,8 @@ class Plivo(PlacesCalls):
             calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
             calls_at_once: How many calls that your app places there may be at a time; ``None`` for
                 no limit.
+            waiting_music: What a caller hears who waits: the path of a WAV, or nothing for silence;
+                otherwise a short tune.
             api_url: The address of Plivo's API.
             transport: Carries the requests instead of the network; ``None`` uses the network, with
                 the proxies that the environment names.
@@ -86,7 +90,8 @@ class Plivo(PlacesCalls):
         Raises:
             SpeechExtraError: numpy is not installed (extra ``phone``).
             TypeError: `speech` cannot hear and speak.
-            ValueError: The account or its token is missing.
+            OSError: The music cannot be read.
+            ValueError: The account or its token is missing, or the music is no WAV.
         """
         check_has("Plivo(speech=)", speech, "open attach", example="Speech(ear=…, voice=…)")
         need("Plivo()", "numpy", "phone")
@@ -111,7 +116,8 @@ class Plivo(PlacesCalls):
             voice_path=VOICE_PATH,
             status_path=STATUS_PATH,
             status_of=status_of,
-            waiting_music="",
+            detected_by=detected_by,
+            waiting_music=waiting_music,
         )
 
     def wires(self, public_url: str | None) -> Sequence[Wire]:

@@ -17,14 +17,18 @@ from bargein.nodes.services._carrier_requests import CarrierRequests, join_in_tu
 from bargein.nodes.services._http_service import HttpService
 from bargein.nodes.services._phone_account import json_fields
 
+from ..twilio._twilio_calls import detection
 from .errors import as_call_error
 
 
-@final
 class TelnyxCalls:
-    """The calls of an account; see ``Carrier``."""
+    """The calls of an account; see ``Carrier``.
 
-    __slots__ = ("_connection_of", "_requests")
+    Attributes:
+        requests: Sends what it asks.
+    """
+
+    __slots__ = ("_connection_of", "requests")
 
     def __init__(
         self,
@@ -38,7 +42,7 @@ class TelnyxCalls:
             connection_of: Returns the id of the connection that a number belongs to; raises
                 ``CallActionError``.
         """
-        self._requests = CarrierRequests(service, as_call_error)
+        self.requests = CarrierRequests(service, as_call_error)
         self._connection_of = connection_of
 
     async def dial(
@@ -49,6 +53,7 @@ class TelnyxCalls:
         answer_url: str,
         status_url: str,
         ring_s: float,
+        detect: bool,
         options: Mapping[str, str],
     ) -> str:
         """Call somebody; see ``Carrier.dial()``."""
@@ -60,10 +65,11 @@ class TelnyxCalls:
             "StatusCallback": status_url,
             "StatusCallbackEvent": "initiated ringing answered completed",
             "Timeout": round(ring_s),
+            **(detection(status_url) if detect else {}),
             **options,
         }
         path = f"/texml/calls/{quote(connection, safe='')}"
-        body = await self._requests.send(path, "refused to dial", once=True, json=wanted)
+        body = await self.requests.send(path, "refused to dial", once=True, json=wanted)
         try:
             return str(json_fields("Telnyx", body)["call_sid"])
         except (VendorError, KeyError) as error:
@@ -74,7 +80,7 @@ class TelnyxCalls:
         """End a call; see ``Carrier.hang_up()``."""
         path = f"/texml/calls/{quote(call, safe='')}/update"
         try:
-            await self._requests.send(path, "refused to end", json={"Status": "completed"})
+            await self.requests.send(path, "refused to end", json={"Status": "completed"})
         except CallActionError as error:
             if error.cause != "caller_left":  # which is what was wanted
                 raise
@@ -85,6 +91,29 @@ class TelnyxCalls:
         async def move(one: str) -> None:
             path = f"/texml/calls/{quote(one, safe='')}/update"
             wanted = {"Url": room_url, "Method": "POST"}
-            await self._requests.send(path, "refused to change the call", json=wanted)
+            await self.requests.send(path, "refused to change the call", json=wanted)
 
         await join_in_turn(self, call, other, move)
+
+
+@final
+class RecordedTelnyxCalls(TelnyxCalls):
+    """The calls of an account that records them; see ``PausesRecordings``.
+
+    Source: Telnyx' reference "Record pause" and "Record resume", whose id of a call is that of a
+    TeXML call; what they answer where nothing is recorded, it does not say, and so only an account
+    that records is asked.
+    """
+
+    __slots__ = ()
+
+    async def pause_recording(self, call: str, on: bool) -> None:
+        """Pause the recording that runs, or resume it."""
+        action = "record_pause" if on else "record_resume"
+        path = f"/calls/{quote(call, safe='')}/actions/{action}"
+        problem = f"refused to {'pause' if on else 'resume'} the recording"
+        try:
+            await self.requests.send(path, problem, json={})
+        except CallActionError as error:
+            if error.cause != "caller_left":
+                raise

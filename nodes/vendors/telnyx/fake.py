@@ -121,11 +121,14 @@ class FakeTelnyx(FakeTwilio):
             return self._texml(request.method, rest, name, wanted)
         if kind == "texml" and rest[:1] == ["calls"] and request.method == "POST":
             return self._calls_of(rest[1:], wanted)
+        if kind == "calls" and rest[2:] in (["record_pause"], ["record_resume"]):
+            status = "paused" if rest[2] == "record_pause" else "in-progress"
+            return self._change_recording(rest[0], {"Status": status})
         return 404, {"errors": [{"code": "10005", "title": "Resource not found"}]}
 
     async def post(self, dial: Dial, url: str, form: Mapping[str, str]) -> tuple[int, bytes]:
-        """Ask a webhook, signed; those of a placed call are numbered, so that none is a replay."""
-        if form.get("Direction") == "outbound-api":
+        """Ask a webhook, signed; later ones of a call are numbered, so that none is a replay."""
+        if form.get("Direction") == "outbound-api" or "?" in url:
             form = {**form, "SequenceNumber": str(next(self._ids))}
         return await super().post(dial, url, form)
 
@@ -135,7 +138,10 @@ class FakeTelnyx(FakeTwilio):
             leg = self._calls.get(rest[0])
             if leg is None or leg.is_over:
                 return 404, {"errors": [{"code": "10005", "title": "Resource not found"}]}
-            leg.hang_up()
+            if wanted.get("Status") == "completed":
+                leg.hang_up()
+            else:
+                leg.redirect_to(wanted["Url"])
             return 200, {"data": {"sid": rest[0], "status": "accepted"}}
         if rest[0] not in self.applications:
             return 404, {"errors": [{"code": "10005", "title": "Resource not found"}]}

@@ -19,7 +19,7 @@ from bargein.bridge.validation.arguments import check_has
 from bargein.bridge.validation.public_url import checked_public_url
 from bargein.bridge.wires import Wire
 from bargein.bridge.wires.telephone import TelnyxMedia, TelnyxRelay
-from bargein.bridge.wires.telephone.carrier_account import CarrierAccount
+from bargein.bridge.wires.telephone.carrier_account import WAITING_MUSIC, CarrierAccount
 from bargein.bridge.wires.telephone.telnyx import (
     STATUS_PATH,
     TELNYX_PUBLIC_KEY_VARIABLE,
@@ -27,7 +27,7 @@ from bargein.bridge.wires.telephone.telnyx import (
     public_key,
 )
 from bargein.bridge.wires.telephone.telnyx_media import TelnyxCodec
-from bargein.bridge.wires.telephone.twilio import status_of
+from bargein.bridge.wires.telephone.twilio import detected_by, status_of
 from bargein.nodes.services import VendorError
 from bargein.nodes.services._http_service import HttpService
 from bargein.nodes.services._phone_account import (
@@ -42,7 +42,7 @@ from bargein.nodes.services._phone_account import (
 )
 from bargein.nodes.services._phone_calls import PlacesCalls
 
-from ._telnyx_calls import TelnyxCalls
+from ._telnyx_calls import RecordedTelnyxCalls, TelnyxCalls
 from .errors import TELNYX_ERRORS, as_call_error
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ class Telnyx(PlacesCalls):
         attributes: Mapping[str, str] | None = None,
         calls_per_number: int | None = 3,
         calls_at_once: int | None = 10,
+        waiting_music: str = WAITING_MUSIC,
+        records: bool = False,
         api_url: str = API,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
@@ -90,6 +92,10 @@ class Telnyx(PlacesCalls):
             calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
             calls_at_once: How many calls that your app places there may be at a time; ``None`` for
                 no limit.
+            waiting_music: What a caller hears who waits, where sound travels: the path of a WAV, or
+                nothing for silence; otherwise a short tune.  By Telnyx' relay it is silence.
+            records: Whether your account records its calls: the recording then pauses while a
+                secret is typed.
             api_url: The address of Telnyx' API.
             transport: Carries the requests instead of the network; ``None`` uses the network, with
                 the proxies that the environment names.
@@ -98,6 +104,7 @@ class Telnyx(PlacesCalls):
             PhoneExtraError: cryptography is not installed (extra ``phone``).
             SpeechExtraError: numpy is not installed (extra ``phone``), with `speech`.
             TypeError: `speech` cannot hear and speak.
+            OSError: The music cannot be read.
             ValueError: A key is missing, the public key is none, or `attributes` are given although
                 `speech` leaves nothing to ConversationRelay.
         """
@@ -127,13 +134,15 @@ class Telnyx(PlacesCalls):
         self._calls_per_number = calls_per_number
         self._api_url = api_url
         self._transport = transport
+        calls = RecordedTelnyxCalls if records else TelnyxCalls
         self._carrier_account = CarrierAccount(
-            TelnyxCalls(self._service, self._connection_of),
+            calls(self._service, self._connection_of),
             calls_at_once=calls_at_once,
             voice_path=VOICE_PATH,
             status_path=STATUS_PATH,
             status_of=status_of,
-            waiting_music="",
+            detected_by=detected_by,
+            waiting_music="" if speech is None else waiting_music,
         )
 
     def wires(self, public_url: str | None) -> Sequence[Wire]:

@@ -27,6 +27,15 @@ _CONFERENCE = (
 _STATUSES = ("initiated", "ringing", "answered", "completed")
 
 
+def detection(url: str) -> dict[str, str]:
+    """Return what lets Twilio, or Telnyx, tell who answers while the agent talks.
+
+    Args:
+        url: The webhook that is told.
+    """
+    return {"MachineDetection": "Enable", "AsyncAmd": "true", "AsyncAmdStatusCallback": url}
+
+
 @final
 class TwilioCalls:
     """The calls of an account; see ``Carrier``."""
@@ -49,6 +58,7 @@ class TwilioCalls:
         answer_url: str,
         status_url: str,
         ring_s: float,
+        detect: bool,
         options: Mapping[str, str],
     ) -> str:
         """Call somebody; see ``Carrier.dial()``."""
@@ -59,6 +69,7 @@ class TwilioCalls:
             "StatusCallback": status_url,
             "StatusCallbackEvent": list(_STATUSES),
             "Timeout": str(round(ring_s)),
+            **(detection(status_url) if detect else {}),
             **options,
         }
         body = await self._requests.send("/Calls.json", "refused to dial", once=True, data=form)
@@ -80,6 +91,17 @@ class TwilioCalls:
         """Connect two calls by a conference; see ``Carrier.join()``."""
         twiml = _CONFERENCE.format(quoteattr(f"bargein-{call}")[1:-1])
         await join_in_turn(self, call, other, lambda one: self._change(one, {"Twiml": twiml}))
+
+    async def pause_recording(self, call: str, on: bool) -> None:
+        """Pause the recording that runs, or resume it; see ``PausesRecordings``."""
+        path = f"/Calls/{quote(call, safe='')}/Recordings/Twilio.CURRENT.json"
+        wanted = {"Status": "paused" if on else "in-progress"}
+        problem = "refused to pause the recording" if on else "refused to resume the recording"
+        try:
+            await self._requests.send(path, problem, data=wanted)
+        except CallActionError as error:
+            if error.cause != "caller_left":  # nothing is recorded
+                raise
 
     async def _change(self, call: str, form: Mapping[str, str]) -> None:
         path = f"/Calls/{quote(call, safe='')}.json"

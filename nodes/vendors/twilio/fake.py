@@ -58,6 +58,7 @@ class FakeTwilio:
         phones: Other people's telephones by number; one that is not there is answered.
         legs: The calls that were placed by REST, in order.
         requests: What was asked of its API, as a method and a path.
+        recordings: The statuses that the recording of each recorded call has had, in order.
     """
 
     def __init__(
@@ -99,6 +100,7 @@ class FakeTwilio:
         self.phones = dict(phones or {})
         self.legs: list[FakeTwilioCall | FakeMediaCall] = []
         self.requests: list[str] = []
+        self.recordings: dict[str, list[str]] = {}
         self._count = count(1)
         self._failures: list[tuple[int, float | None]] = []
         self._calls: dict[str, FakeLeg] = {}
@@ -209,11 +211,16 @@ class FakeTwilio:
             status_url=form.get("StatusCallback", ""),
         )
         self.legs.append(leg.line)
-        nursery.start_soon(leg.ring, phone, form["Url"], float(form.get("Timeout", RING_S)))
+        detect_url = form["AsyncAmdStatusCallback"] if form.get("AsyncAmd") == "true" else ""
+        ring_s = float(form.get("Timeout", RING_S))
+        nursery.start_soon(leg.ring, phone, form["Url"], ring_s, detect_url)
         return 201, {"sid": leg.line.sid, "status": "queued"}
 
     def _change_call(self, sid: str, form: Mapping[str, str]) -> tuple[int, dict[str, Any]]:
+        sid, _, under = sid.partition("/")
         leg = self._calls.get(sid)
+        if under:
+            return self._change_recording(sid, form)
         if leg is None:
             return _refusal(20404)
         if leg.is_over:
@@ -223,6 +230,18 @@ class FakeTwilio:
         else:
             leg.hang_up()
         return 200, {"sid": sid}
+
+    def record(self, call: str) -> None:
+        """Record a call from now on."""
+        self.recordings[call] = ["in-progress"]
+
+    def _change_recording(self, sid: str, form: Mapping[str, str]) -> tuple[int, dict[str, Any]]:
+        """Pause the recording of a call, or resume it."""
+        recorded = self.recordings.get(sid)
+        if recorded is None:
+            return _refusal(20404)
+        recorded.append(form["Status"])
+        return 200, {"status": form["Status"]}
 
     def _record(self, number: str) -> dict[str, Any]:
         at = list(self.voice_urls).index(number)

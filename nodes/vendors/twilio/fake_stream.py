@@ -347,8 +347,18 @@ class FakeStreamCarrier:
             finally:
                 self._server = outer
 
+    def detected(self, is_person: bool) -> dict[str, str]:
+        """Return what is told once it knows who answers; see ``LegCarrier``."""
+        return {}
+
     def place(
-        self, number: str, sender: str, answer_url: str, status_url: str, ring_s: float
+        self,
+        number: str,
+        sender: str,
+        answer_url: str,
+        status_url: str,
+        ring_s: float,
+        detect_url: str = "",
     ) -> str:
         """Call somebody, as a request asks for, and return the id of the call."""
         assert self._server is not None, "a call is placed outside of serve() and call()"
@@ -356,7 +366,7 @@ class FakeStreamCarrier:
         leg = self._leg(dial, number=number, caller=sender, called=number, status_url=status_url)
         self.legs.append(cast("FakeStreamCall", leg.line))
         phone = self.phones.get(number, FakePhone())
-        nursery.start_soon(leg.ring, phone, answer_url, ring_s)
+        nursery.start_soon(leg.ring, phone, answer_url, ring_s, detect_url)
         return leg.line.sid
 
     def in_background(self, task: Callable[..., Awaitable[object]], *args: Any) -> None:

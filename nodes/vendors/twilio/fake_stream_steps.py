@@ -13,7 +13,7 @@ import trio
 from bargein.bridge.websocket import open_websocket
 
 from .fake_media import FakeMediaCall
-from .fake_twiml import ASK_S, Dial, FakeConference, FakePhone, ringing
+from .fake_twiml import ASK_S, DETECT_S, Dial, FakeConference, FakePhone, ringing
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,10 @@ class LegCarrier(Protocol):
 
     def changed(self, status: str) -> dict[str, str]:
         """Return what is told of a placed call whose status changed, in Twilio's word."""
+        ...
+
+    def detected(self, is_person: bool) -> dict[str, str]:
+        """Return what is told once the carrier knows who answers."""
         ...
 
     def conference(self, name: str) -> FakeConference:
@@ -157,7 +161,9 @@ class FakeStreamLeg:
         finally:
             self._end()
 
-    async def ring(self, phone: FakePhone, answer_url: str, ring_s: float) -> None:
+    async def ring(
+        self, phone: FakePhone, answer_url: str, ring_s: float, detect_url: str = ""
+    ) -> None:
         """Call somebody; once they answer, do what the webhook says."""
         fate = "canceled"
         with self._scope:
@@ -170,10 +176,16 @@ class FakeStreamLeg:
                 status, body = await self._ask(answer_url)
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(self._be_there, phone)
+                    nursery.start_soon(self._detect, phone, detect_url)
                     await self._follow(body if status == 200 else b"")
                     nursery.cancel_scope.cancel(reason="the call is over")
         self._end()
         await self.report(fate)
+
+    async def _detect(self, phone: FakePhone, url: str) -> None:
+        await trio.sleep(DETECT_S)
+        if url and phone.detected:
+            await self._ask(url, **self._carrier.detected(phone.detected == "human"))
 
     async def _be_there(self, phone: FakePhone) -> None:
         await phone.person(self.line)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
+from xml.sax.saxutils import escape
 
 import trio
 
@@ -26,6 +27,10 @@ ASK_S = 5.0
 
 RING_S = 30.0
 """How long ``<Dial>`` and a placed call ring unless they say otherwise; Twilio's is 30 and 60 s."""
+
+
+DETECT_S = 3.0
+"""How long a carrier takes to tell who answers, in seconds."""
 
 
 class CarrierRefusedError(BargeinError):
@@ -58,6 +63,9 @@ class FakePhone:
     """How long it rings, in seconds."""
     talks_s: float = 60.0
     """How long its owner talks with a caller who was put through, in seconds."""
+    detected: str = "human"
+    """Who answers, as its carrier's detection says once it is on, in Twilio's words; empty if it
+    cannot tell."""
     person: Callable[[Any], Awaitable[object]] = stay
     """What its owner does with an agent on the line; afterwards they wait, and hang up only by
     ``line.hang_up()``."""
@@ -148,13 +156,19 @@ class FakeLeg:
         self._given = twiml
         self._step.cancel(reason="the call is redirected")
 
+    def redirect_to(self, url: str) -> None:
+        """Obey what a webhook answers from now on."""
+        self.redirect(f"<Response><Redirect>{escape(url)}</Redirect></Response>".encode())
+
     def hang_up(self) -> None:
         """End the call."""
         self.scope.cancel(reason="the carrier ends the call")
 
     # --- its life -------------------------------------------------------------------------------
 
-    async def ring(self, phone: FakePhone, answer_url: str, ring_s: float) -> None:
+    async def ring(
+        self, phone: FakePhone, answer_url: str, ring_s: float, detect_url: str = ""
+    ) -> None:
         """Call somebody; once they answer, do what the webhook says."""
         with self.scope:
             await self._report("initiated")
@@ -170,6 +184,7 @@ class FakeLeg:
             if status == 200:
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(self._be_there, phone)
+                    nursery.start_soon(self._detect, phone, detect_url)
                     await self._follow(twiml)
                     nursery.cancel_scope.cancel(reason="the call is over")
         self.ended.set()
@@ -178,6 +193,11 @@ class FakeLeg:
             await self._report("canceled")
         elif self.form["CallStatus"] == "in-progress":
             await self._report("completed")
+
+    async def _detect(self, phone: FakePhone, url: str) -> None:
+        await trio.sleep(DETECT_S)
+        if url and phone.detected:
+            await self._ask(url, AnsweredBy=phone.detected, MachineDetectionDuration="3000")
 
     async def _be_there(self, phone: FakePhone) -> None:
         await phone.person(self.line)

@@ -21,6 +21,7 @@ from bargein.bridge.wires.telephone.twilio import (
     AUTH_TOKEN_VARIABLE,
     STATUS_PATH,
     VOICE_PATH,
+    detected_by,
     status_of,
 )
 from bargein.nodes.services import VendorError
@@ -88,13 +89,15 @@ class Twilio(PlacesCalls):
             calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
             calls_at_once: How many calls that your app places there may be at a time; ``None`` for
                 no limit.
-            waiting_music: The address of what a caller hears who waits; empty for silence.
+            waiting_music: What a caller hears who waits: an address; with `speech` the path of a
+                WAV, or else a short tune; empty for silence.
             api_url: The address of Twilio's API.
             transport: Carries the requests instead of the network; ``None`` uses the network, with
                 the proxies that the environment names.
 
         Raises:
             SpeechExtraError: A package that resamples sound is missing (extra ``phone``).
+            OSError: The music cannot be read.
             TypeError: `speech` cannot hear and speak.
             ValueError: The account or its token is missing, or `attributes` are given although
                 `speech` leaves nothing to ConversationRelay.
@@ -131,6 +134,7 @@ class Twilio(PlacesCalls):
             voice_path=VOICE_PATH,
             status_path=STATUS_PATH,
             status_of=status_of,
+            detected_by=detected_by,
             waiting_music=waiting_music,
         )
 

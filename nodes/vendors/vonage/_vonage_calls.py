@@ -44,9 +44,11 @@ class VonageCalls:
         answer_url: str,
         status_url: str,
         ring_s: float,
+        detect: bool,
         options: Mapping[str, str],
     ) -> str:
         """Call somebody; see ``Carrier.dial()``."""
+        detection = {"advanced_machine_detection": {"behavior": "continue", "mode": "detect"}}
         wanted = {
             "to": [{"type": "phone", "number": number.lstrip("+")}],
             "from": {"type": "phone", "number": sender.lstrip("+")},
@@ -55,6 +57,7 @@ class VonageCalls:
             "event_url": [status_url],
             "event_method": "POST",
             "ringing_timer": max(1, min(round(ring_s), 120)),
+            **(detection if detect else {}),
             **options,
         }
         body = await self._send("", "refused to dial", wanted, method="POST", once=True)

@@ -198,6 +198,10 @@ class FakeVonage(FakeStreamCarrier):
         """Return what is told of a placed call."""
         return {"status": _STATUSES.get(status, status), "direction": "outbound"}
 
+    def detected(self, is_person: bool) -> dict[str, str]:
+        """Return what is told once it knows who answers."""
+        return {"status": "human" if is_person else "machine", "direction": "outbound"}
+
     def read_answer(self, body: bytes) -> WebhookAnswer | None:
         """Return what the answer to a webhook tells; ``None`` for the end of the call."""
         actions = json.loads(body)
@@ -264,6 +268,7 @@ class FakeVonage(FakeStreamCarrier):
                 wanted["answer_url"][0],
                 wanted["event_url"][0],
                 wanted["ringing_timer"],
+                wanted["event_url"][0] if "advanced_machine_detection" in wanted else "",
             )
             return 201, {"uuid": call, "status": "started", "direction": "outbound"}
         leg = self._calls.get(at)

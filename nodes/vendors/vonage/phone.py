@@ -18,12 +18,13 @@ from bargein.bridge.validation.arguments import check_has
 from bargein.bridge.validation.public_url import checked_public_url
 from bargein.bridge.wires import Wire
 from bargein.bridge.wires.telephone import VonageMedia
-from bargein.bridge.wires.telephone.carrier_account import CarrierAccount
+from bargein.bridge.wires.telephone.carrier_account import WAITING_MUSIC, CarrierAccount
 from bargein.bridge.wires.telephone.vonage import (
     EVENTS_PATH,
     STATUS_PATH,
     VOICE_PATH,
     VONAGE_SIGNATURE_VARIABLE,
+    detected_by,
     status_of,
 )
 from bargein.nodes.services._http_service import HttpService
@@ -76,6 +77,7 @@ class Vonage(PlacesCalls):
         private_key: str | None = None,
         calls_per_number: int | None = 3,
         calls_at_once: int | None = 10,
+        waiting_music: str = WAITING_MUSIC,
         api_url: str = API,
         numbers_url: str = NUMBERS_API,
         transport: httpx2.AsyncBaseTransport | None = None,
@@ -95,6 +97,8 @@ class Vonage(PlacesCalls):
             calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
             calls_at_once: How many calls that your app places there may be at a time; ``None`` for
                 no limit.
+            waiting_music: What a caller hears who waits: the path of a WAV, or nothing for silence;
+                otherwise a short tune.
             api_url: The address of Vonage's API of applications and calls.
             numbers_url: The address of its API of numbers.
             transport: Carries the requests instead of the network; ``None`` uses the network, with
@@ -102,6 +106,7 @@ class Vonage(PlacesCalls):
 
         Raises:
             TypeError: `speech` cannot hear and speak.
+            OSError: The music cannot be read.
             ValueError: A secret is missing.
         """
         check_has("Vonage(speech=)", speech, "open attach", example="Speech(ear=…, voice=…)")
@@ -135,7 +140,8 @@ class Vonage(PlacesCalls):
             voice_path=VOICE_PATH,
             status_path=STATUS_PATH,
             status_of=status_of,
-            waiting_music="",
+            detected_by=detected_by,
+            waiting_music=waiting_music,
         )
 
     def wires(self, public_url: str | None) -> Sequence[Wire]:

@@ -11,6 +11,8 @@ from bargein.phone import Plivo, Vonage
 from bargein.server import open_server
 from bargein.testing import SpelledSpeech
 
+pytestmark = pytest.mark.proof
+
 OURS, THEIRS = "+15550100", "+15550001"
 URL = "https://voice.example.com"
 

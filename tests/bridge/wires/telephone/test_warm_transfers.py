@@ -1,9 +1,11 @@
 """A colleague is asked before a transfer, while the caller waits: every way that it can end."""
 
+from contextlib import asynccontextmanager
+
 import pytest
 import trio
 
-from bargein import ChatNode
+from bargein import App, ChatNode
 from bargein.events import (
     CallActionCompleted,
     CallActionFailed,
@@ -11,8 +13,17 @@ from bargein.events import (
     ToolResult,
     TransferProgressed,
 )
-from bargein.fakes import FakePhone, FakeTwilio
-from bargein.testing import ScriptedModel, calls, open_phone
+from bargein.fakes import (
+    FakePhone,
+    FakePlivo,
+    FakeTelnyx,
+    FakeTwilio,
+    FakeVonage,
+    MemoryListener,
+)
+from bargein.phone import Plivo, Telnyx, Twilio, Vonage
+from bargein.server import open_server
+from bargein.testing import ScriptedModel, SpelledSpeech, calls, open_phone
 from bargein.tools import TransferTool
 
 ADA = "+15550199"
@@ -257,3 +268,104 @@ async def test_a_tool_takes_only_names_that_it_knows(autojump_clock):
     assert "to is one of 'ovens'" in results[0]
     assert "briefing says who waits" in results[1]
     assert twilio.legs == []
+
+
+def twilio_media(fake):
+    fake.carry("sound")
+    secrets = {"account_sid": fake.account_sid, "auth_token": fake.auth_token}
+    return Twilio(**secrets, speech=SpelledSpeech(), transport=fake.transport())
+
+
+def plivo(fake):
+    secrets = {"auth_id": fake.auth_id, "auth_token": fake.auth_token}
+    return Plivo(**secrets, speech=SpelledSpeech(), transport=fake.transport())
+
+
+def vonage(fake):
+    secrets = {
+        "api_key": fake.api_key,
+        "api_secret": fake.api_secret,
+        "signature_secret": fake.signature_secret,
+        "application_id": fake.application_id,
+        "private_key": fake.private_key,
+    }
+    return Vonage(**secrets, speech=SpelledSpeech(), transport=fake.transport())
+
+
+def telnyx(fake):
+    secrets = {"api_key": fake.api_key, "public_key": fake.public_key}
+    return Telnyx(**secrets, transport=fake.transport())
+
+
+def telnyx_with_number(phones):
+    fake = FakeTelnyx(numbers={"+15550100": ""})
+    fake.phones.update(phones)
+    return fake
+
+
+OTHERS = {
+    "twilio-media": (FakeTwilio, twilio_media),
+    "telnyx": (telnyx_with_number, telnyx),
+    "plivo": (FakePlivo, plivo),
+    "vonage": (FakeVonage, vonage),
+}
+
+
+@asynccontextmanager
+async def ringing(name, answer, person, answers="yes"):
+    """Ring an agent by another carrier; yields the fake and the caller's line."""
+    fake_of, account_of = OTHERS[name]
+    fake = fake_of(phones={ADA: FakePhone(answers, person=person)})
+    phone, door, url = account_of(fake), MemoryListener(), "https://voice.example.com"
+    served = {"listeners": [door], "public_url": url, "token": "a token of nobody's"}
+    async with open_server(App(answer, phone=phone), **served):
+        if name == "telnyx":
+            await phone.claim("+15550100", url)
+        async with fake.call(door.dial) as line:
+            yield fake, line
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("name", OTHERS)
+async def test_a_colleague_is_asked_by_other_carriers(autojump_clock, name):
+    """Both are joined in a conference of their own, and the agent leaves both calls."""
+    told, outcomes = [], []
+    async with ringing(name, asking(told, outcomes), says_yes) as (fake, line):
+        await line.over()
+        await trio.sleep(1.0)
+        [colleague] = fake.legs
+        assert (line.talks_to, colleague.talks_to) == ((ADA,), ("+15550001",))
+    assert told == ["dialled", "answered", "accepted", "completed", "transferred"]
+    assert outcomes[0] == CallActionCompleted(action="transfer")
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize(
+    ("person", "answers", "cause"),
+    [(says_no, "yes", "declined"), (says_nothing, "busy", "busy")],
+)
+async def test_a_caller_whom_nobody_takes_stays_by_other_carriers(
+    autojump_clock, name, person, answers, cause
+):
+    """The same call goes on, its music is over, and the colleague's call is ended."""
+    told, outcomes = [], []
+    async with ringing(name, asking(told, outcomes), person, answers) as (fake, line):
+        await trio.sleep(60.0)
+        assert outcomes[0].cause == cause
+        assert told[-1] == cause
+        assert line.talks_to == ()
+        assert all(leg.talks_to == () for leg in fake.legs)
+        assert line.close_code is None
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("name", OTHERS)
+async def test_a_caller_who_leaves_is_told_to_a_colleague_by_other_carriers(autojump_clock, name):
+    """Nobody is joined, and the colleague is not left on the line."""
+    told = []
+    async with ringing(name, asking(told, []), says_nothing) as (fake, line):
+        await trio.sleep(6.0)
+        line.hang_up()
+        await fake.legs[0].over()
+    assert told[-2:] == ["hangup", "caller_left"]

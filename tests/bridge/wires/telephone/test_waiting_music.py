@@ -1,0 +1,158 @@
+"""A caller who waits hears music where sound travels, and none of it once the wait is over."""
+
+import wave
+from array import array
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+
+from bargein import App
+from bargein.bridge.audio.g711 import decode_mu_law
+from bargein.bridge.wires.telephone._waiting_music import waiting_tune
+from bargein.fakes import FakePlivo, FakeTelnyxMedia, FakeTwilio, FakeVonage, MemoryListener
+from bargein.phone import Plivo, Telnyx, Twilio, Vonage
+from bargein.server import open_server
+from bargein.testing import SpelledSpeech
+
+pytestmark = pytest.mark.proof
+
+URL = "https://voice.example.com"
+LEVEL = 12_000
+"""The level of a recording of nothing else, by which it is found in what was played."""
+
+
+def twilio(fake, **options):
+    fake.carry("sound")
+    secrets = {"account_sid": fake.account_sid, "auth_token": fake.auth_token}
+    return Twilio(**secrets, transport=fake.transport(), **options)
+
+
+def telnyx(fake, **options):
+    secrets = {"api_key": fake.account.api_key, "public_key": fake.account.public_key}
+    return Telnyx(**secrets, transport=fake.transport(), **options)
+
+
+def plivo(fake, **options):
+    secrets = {"auth_id": fake.auth_id, "auth_token": fake.auth_token}
+    return Plivo(**secrets, transport=fake.transport(), **options)
+
+
+def vonage(fake, **options):
+    secrets = {"api_key": fake.api_key, "api_secret": fake.api_secret}
+    secrets["signature_secret"] = fake.signature_secret
+    return Vonage(**secrets, transport=fake.transport(), **options)
+
+
+CARRIERS = {
+    "twilio": (FakeTwilio, twilio),
+    "telnyx": (FakeTelnyxMedia, telnyx),
+    "plivo": (FakePlivo, plivo),
+    "vonage": (FakeVonage, vonage),
+}
+
+
+@pytest.fixture
+def recording(tmp_path):
+    """A WAV of one level, half a second long."""
+    path = tmp_path / "music.wav"
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(8_000)
+        file.writeframes(array("h", [LEVEL] * 4_000).tobytes())
+    return str(path)
+
+
+@asynccontextmanager
+async def ringing(name, answer, music):
+    """Ring an agent by a carrier; yields the caller's line."""
+    fake_of, account_of = CARRIERS[name]
+    fake = fake_of()
+    phone, door = account_of(fake, speech=SpelledSpeech(), waiting_music=music), MemoryListener()
+    served = {"listeners": [door], "public_url": URL, "token": "a token of nobody's"}
+    async with open_server(App(answer, phone=phone), **served), fake.call(door.dial) as line:
+        yield line
+
+
+def played(line):
+    """Return what a caller has heard as samples, and their rate."""
+    if line.player._bytes_per_s == 8_000:
+        return array("h", decode_mu_law(line.player.played)), 8_000
+    return array("h", line.player.played), 16_000
+
+
+def music_s(line):
+    """Return how many seconds of the recording a caller has heard."""
+    samples, rate_hz = played(line)
+    return sum(abs(one - LEVEL) < 700 for one in samples) / rate_hz
+
+
+def words(line):
+    """Return what the agent has said between the music."""
+    samples, rate_hz = played(line)
+    rest = array("h", [one for one in samples if abs(one - LEVEL) >= 700])
+    return SpelledSpeech.read(rest.tobytes() + bytes(2), rate_hz)
+
+
+@pytest.mark.parametrize("name", CARRIERS)
+async def test_a_held_caller_hears_music_until_the_hold_ends(autojump_clock, name, recording):
+    """It begins with the hold, is gone in the step that ends it, and costs no word."""
+    said = "One two three four five six seven eight nine ten."
+    at = []
+
+    async def answer(call):
+        handle = call.say(said)
+        await trio.sleep(1.5)
+        call.handle.pause()
+        await trio.sleep(3.0)
+        call.handle.resume()
+        at.append(trio.current_time())
+        await handle
+
+    async with ringing(name, answer, recording) as line:
+        await trio.sleep(4.6)
+        heard_s = music_s(line)
+        assert 2.7 < heard_s <= 3.05
+        await trio.sleep(12.0)
+        assert music_s(line) <= heard_s + 0.02
+        starts = [begins_s for begins_s, _ in line.player.sounds if begins_s > at[0] + 0.02]
+        assert starts
+
+
+async def test_a_caller_without_a_recording_hears_a_tune(autojump_clock):
+    """The default is a tune of ours, since a stream plays no address; nothing stays silence."""
+    for music, is_heard in (("https://example.com/music.mp3", True), ("", False)):
+
+        async def answer(call):
+            call.say("Wait a moment, please.")
+            await trio.sleep(0.5)
+            call.handle.pause()
+            await trio.sleep(10.0)
+
+        async with ringing("plivo", answer, music) as line:
+            await trio.sleep(3.0)
+            before = len(line.player.played)
+            await trio.sleep(2.0)
+            assert (len(line.player.played) > before + 12_000) is is_heard
+
+
+@pytest.mark.parametrize(
+    ("content", "wrong"), [(b"none", "is no WAV"), (None, "No such file or directory")]
+)
+def test_music_that_cannot_be_played_is_told_at_once(tmp_path, content, wrong):
+    """A wrong file is found when the account is made, not when somebody waits."""
+    path = tmp_path / "music.wav"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises((ValueError, OSError), match=wrong):
+        plivo(FakePlivo(), speech=SpelledSpeech(), waiting_music=str(path))
+
+
+def test_the_tune_fits_to_itself():
+    """It begins and ends in silence, is softer than a voice, and lasts some seconds."""
+    tune = array("h", waiting_tune(8_000))
+    assert abs(tune[0]) < 50
+    assert abs(tune[-1]) < 50
+    assert 1_500 < max(tune) < 4_000
+    assert 4.0 < len(tune) / 8_000 < 6.0
