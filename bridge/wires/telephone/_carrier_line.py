@@ -10,7 +10,7 @@ from ...events import AnsweredBy, Button, TransferStep
 from ..text._text_transport import checked_number
 from ._cold_transfer import ColdTransfer
 from ._consultation import brief_colleague
-from ._waiting_music import WaitingMusic
+from ._hold_music import WaitingMusic
 from ._warm_transfer import WarmTransfer
 from .carrier import PausesRecordings, PressesKeys
 
@@ -49,16 +49,16 @@ def recording_pause(
     return pause
 
 
-def tell_who_answers(announced: AnnouncedCall | None, call: Call) -> None:
+def report_who_answers(announced: AnnouncedCall | None, call: Call) -> None:
     """Let a call that was placed tell who answers it, as its carrier says."""
     placed = None if announced is None else announced.placed
 
-    def tell(told: AnsweredBy) -> None:
+    def publish(told: AnsweredBy) -> None:
         if not call.ended.is_set():
             call.publish(told, source="call")
 
     if placed is not None:
-        placed.on_detected(tell)
+        placed.on_detected(publish)
 
 
 @final
@@ -104,7 +104,7 @@ class CarrierLine:
 
     def opened(self, call: Call) -> None:
         """Follow who answers a call that was placed."""
-        tell_who_answers(self._announced, call)
+        report_who_answers(self._announced, call)
 
     # --- transfers ------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ from .._server_limits import RateLimit
 from .._wire import CallEnd, HostedCall
 from ..text._text_events import FarError, Ignored, PressedKey
 from ._carrier_line import CarrierLine, HandOn
+from ._hold_music import MusicPlayer
 from ._line_sound import ENCODERS, LineSound
 from ._media_codec import (
     CallerSound,
@@ -41,7 +42,6 @@ from ._media_codec import (
 from ._pieces import Pace, PieceCutter
 from ._played_marks import AwaitedMark, PlayedMarks, PlayedReport
 from ._relay_codec import Opened
-from ._waiting_music import MusicPlayer
 
 if TYPE_CHECKING:
     from ..._line_abilities import Consult

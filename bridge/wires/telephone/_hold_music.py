@@ -158,7 +158,7 @@ class MusicPlayer:
         if self._coded and not self.is_playing:
             self.is_playing = True
             self._due_s = trio.current_time()
-            self._go_on()
+            self._send_due()
 
     def stop(self) -> bool:
         """Send no more of it; return whether some may still be heard, and is to be cleared."""
@@ -167,7 +167,7 @@ class MusicPlayer:
         self._router.forget(self)
         return was_playing
 
-    def _go_on(self) -> None:
+    def _send_due(self) -> None:
         if not self.is_playing:
             return
         tick_s = max(TICK_S, self._codec.dialect.shortest_piece_ms / 1000)
@@ -177,7 +177,7 @@ class MusicPlayer:
             self._due_s += tick_s
             for piece in self._cutter.push(self._next(size)):
                 self._send(self._codec.audio(piece))
-        self._router.call_at(self, self._due_s - lead_s, self._go_on)
+        self._router.call_at(self, self._due_s - lead_s, self._send_due)
 
     def _next(self, size: int) -> bytes:
         part = self._coded[self._at : self._at + size]
