@@ -141,9 +141,13 @@ class SipCalls:
         answer_url: str,
         status_url: str,
         ring_s: float,
+        detect: bool,
         options: Mapping[str, str],
     ) -> str:
-        """Call somebody; see ``Carrier.dial()``.  An INVITE is sent once, whatever comes of it."""
+        """Call somebody; see ``Carrier.dial()``.  An INVITE is sent once, whatever comes of it.
+
+        No trunk tells who answers, so `detect` is without effect.
+        """
         [key] = parse_qs(urlsplit(answer_url).query)["dial"]
         placed = self.account.placed.find(key)
         stack, nursery = self._stack, self._nursery
