@@ -42,6 +42,11 @@ UTTERANCES_BETWEEN = 100
 """How many numbers of utterances are left out at a take-over: some may have been told and not
 recorded."""
 
+GREET_ONCE = (
+    "answer(call) runs again when a call comes from another process, and its caller was greeted "
+    "there: write `if call.resumed is None:` before such a call.say()"
+)
+
 NOT_KEPT = ("authorization", "cookie", "sec-websocket-key")
 """Headers of a client that are secrets, or of one connection."""
 
@@ -69,6 +74,7 @@ class CallRecorder:
         self._last: dict[str, str] = {}
         self._open: dict[int, bool] = {}
         self._at_s = 0.0
+        self._begins_again = saved is not None
         self._is_sealed = False
         self._is_closed = False
 
@@ -130,6 +136,7 @@ class CallRecorder:
         if self.saved is not None:
             history.tag_notes_by(self.saved.note_tag or history.note_tag)
             call.answers.playout.new_number(self.saved.utterance + UTTERANCES_BETWEEN)
+            call.router.observe(FixedText, self._warn_of_greeting)
             for key in self.saved.additions:
                 self.journal.drop(key)
         if with_history:
@@ -148,6 +155,15 @@ class CallRecorder:
         call.observe_changes(self._changed)
         call.router.observe(AnswerEnded, self._answer_ended)
 
+    def _warn_of_greeting(self, message: Message) -> None:
+        """Warn of what the app says in its first step, before the call goes on."""
+        assert self._call is not None  # followed before
+        wanted: FixedText = message.event
+        if self._begins_again and not wanted.is_notice:
+            self._begins_again = False
+            text = wanted.response.content
+            log.warning("resumed_call_greets", advice=GREET_ONCE, pii_text=text)
+
     def write_all(self) -> None:
         """Write all records anew, because the store has lost them."""
         for key, value in self._last.items():
@@ -163,6 +179,7 @@ class CallRecorder:
         call, saved = self._call, self.saved
         assert call is not None  # followed before
         if saved is not None:
+            self._begins_again = False
             call.nursery.start_soon(continue_call, call, saved, name="resumed call")
 
     def seal(self) -> None:

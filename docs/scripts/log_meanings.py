@@ -141,6 +141,7 @@ MEANINGS = {
     "journal_trouble": "the journals cannot be written; calls go on, and records wait",
     "journal_works_again": "the records that waited are written",
     "journal_unreadable": "a client's call was not taken, because its journal cannot be read",
+    "resumed_call_greets": "a call that came from another process is greeted a second time",
     "resumed_call_lacks_agents": "`answer` gave no place to agents that the call had before",
     "saved_state_invalid": "the state of a call does not fit its model any more, and begins anew",
     "state_not_kept": "`call.state` is too long, or is no JSON; its last form is kept",

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 from pydantic import BaseModel
+from structlog.testing import capture_logs
 
 from bargein import App
 from bargein.client import open_caller
@@ -296,3 +297,33 @@ def test_a_state_that_cannot_begin_without_arguments_is_refused():
         App(answer, state=Needs)
     with pytest.raises(TypeError, match="is a pydantic model"):
         App(answer, state=int)
+
+
+@pytest.mark.parametrize("asks", [True, False], ids=["asks first", "greets twice"])
+async def test_a_taken_call_that_greets_again_is_warned_of(asks, autojump_clock):
+    """The log says what to write; nothing is said of one that looks whether it was resumed."""
+    journals, doors = MemoryJournals(), [MemoryListener(), MemoryListener()]
+
+    async def greets(call):
+        if call.resumed is None or not asks:
+            call.say("Hello, what may I get you?")
+        await trio.sleep_forever()
+
+    async def dial():
+        return await doors[0].dial()
+
+    app = App(greets)
+    with capture_logs() as logs:
+        async with (
+            open_server(app, journals=recorded(journals), listeners=[doors[0]]),
+            open_server(app, journals=recorded(journals), listeners=[doors[1]]),
+            open_caller("ws://localhost/ws", mode="text", stream=dial) as caller,
+        ):
+            await trio.sleep(1)
+            doors.pop(0)
+            caller.drop_line()
+            await caller.wait_for(Resumed, lambda message: message.fresh)
+            await trio.sleep(1)
+    told = [log for log in logs if log["event"] == "resumed_call_greets"]
+    assert len(told) == (0 if asks else 1)
+    assert all("call.resumed is None" in log["advice"] for log in told)
