@@ -83,6 +83,8 @@ JOBS: tuple[Job, ...] = (
     module("providers", "all checks of providers, in full", 1),
     module("vendor_sdks", "the fakes, by the vendors' own SDKs", 1),
     module("telephone_sdks", "the wires of carriers and platforms, by others' software", 1),
+    module("bridge.takeover.store_troubles", "each trouble of a Redis for 30 s", 1),
+    module("bridge.takeover.simulated_cluster", "1,000 processes and 100,000 calls", 1),
     module("soak", "60 calls for 10 minutes", 1, "--calls", "60", "--minutes", "10"),
 )
 

@@ -126,7 +126,8 @@ class Takeovers:
         try:
             recorder = await self._journals.adopt(call_id, wire.name, fits)
         except BargeinError as error:
-            raise RequestRefusedError("server_full", str(error)) from error
+            code: RefusalCode = getattr(error, "code", "server_full")
+            raise RequestRefusedError(code, str(error)) from error
         if recorder is None:
             return None
         why_not: RefusalCode | None = "server_full"

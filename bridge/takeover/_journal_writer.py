@@ -97,6 +97,7 @@ class WaitingJournal:
         ending: What is to become of the call.
         over: Set once it has ended here.
         batches: How many were kept, for stores that count them.
+        owned_at_s: Since when this process has the call.
     """
 
     def __init__(self, writer: JournalWriter, call_id: str, fence: int, batches: int = 0) -> None:
@@ -114,6 +115,7 @@ class WaitingJournal:
         self.ending: Ending = ""
         self.over = trio.Event()
         self.batches = batches
+        self.owned_at_s = trio.current_time()
         self._noted = 0
         self._kept_to = 0
         self._writer = writer

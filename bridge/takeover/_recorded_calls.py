@@ -22,7 +22,16 @@ log = get_logger()
 
 
 class CallUnreachableError(BargeinError, ConnectionError):
-    """Whether there is a call cannot be said now; its client may come back."""
+    """Whether there is a call cannot be said now; its client may come back.
+
+    Attributes:
+        code: Why, for the client; ``resume_expired`` if another line has its call now.
+    """
+
+    def __init__(self, why: str, code: str = "server_full") -> None:
+        """Say why."""
+        super().__init__(why)
+        self.code = code
 
 
 class RecordedCalls:
@@ -75,9 +84,12 @@ class RecordedCalls:
                     return None
                 taken = await self._store.claim(call_id, read.fence)
                 if taken is None:
+                    await self._look_for_others(call_id, read.fence)
                     return None
                 journal, records = taken
                 return CallRecorder(journal, SavedCall(records))
+        except CallUnreachableError:
+            raise
         except JournalStoreError as error:
             log.warning("call_not_reached", error=str(error))
             raise CallUnreachableError("the call cannot be reached now") from error
@@ -91,3 +103,11 @@ class RecordedCalls:
         if later is not None:
             raise later
         return None
+
+    async def _look_for_others(self, call_id: str, fence: int) -> None:
+        """Tell a client whose token another line has just come back with, if so."""
+        now = await self._store.read(call_id)
+        if now is not None and now.fence != fence:
+            raise CallUnreachableError(
+                "another line has come back with this token", "resume_expired"
+            )

@@ -45,6 +45,9 @@ KEEP_S = 900.0
 TAKE_S = LEASE_S + 2 * BEAT_S
 """How many seconds the calls of a process that does not reply are waited for."""
 
+SETTLE_S = 1.0
+"""For how many seconds a process that has taken a call gives it to nobody else."""
+
 LOOK_S = 0.1
 """How often it is looked then whether it lives, in seconds."""
 
@@ -144,7 +147,10 @@ class RedisJournals:
     async def _lets_go(self, owner: str, call_id: str, fence: int) -> bool:
         """Ask an owner to give a call away; return whether it is dead, or has done so."""
         try:
-            if await self._letters.deliver(owner, call_id, "give", str(fence).encode()):
+            reply = await self._letters.deliver(owner, call_id, "give", str(fence).encode())
+            if reply == b"":
+                raise JournalStoreError("the process that has the call has just taken it")
+            if reply:
                 return True
         except NobodyListensError:
             return True
@@ -175,6 +181,8 @@ class RedisJournals:
         journal = self.writer.journal_of(call_id)
         if journal is None or str(journal.fence).encode() != letter:
             return None
+        if trio.current_time() - journal.owned_at_s < SETTLE_S:
+            return b""  # its client has just come here; the same token was used twice
         log.info("call_wanted_elsewhere", call_id=call_id)
         self._on_wanted(call_id)
         await journal.over.wait()  # as long as the other one waits for the reply

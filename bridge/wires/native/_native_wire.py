@@ -70,21 +70,25 @@ class NativeWire:
                 connection.end_with(TRY_AGAIN_LATER, "your first message is late")
                 await _say_last(connection, place.limits.close_s)
             return
-        asked = _asked(data)
+        asked, was_used = _asked(data), False
         session = None if asked is None else place.session_of(call_of(asked.token))
         if asked is not None and data is not None and session is None:
             call_id = call_of(asked.token)
             try:
                 if await place.hand_over(call_id, data) or await _adopted(connection, place, asked):
                     return
-            except RequestRefusedError as full:  # no error, as it may ask again
-                connection.end_with(TRY_AGAIN_LATER, str(full))
-                await _say_last(connection, place.limits.close_s)
-                return
-            if await place.hand_over(call_id, data):
+            except RequestRefusedError as refused:
+                was_used = refused.code == "resume_expired"
+                if not was_used:  # no error, as it may ask again
+                    connection.end_with(TRY_AGAIN_LATER, str(refused))
+                    await _say_last(connection, place.limits.close_s)
+                    return
+            if not was_used and await place.hand_over(call_id, data):
                 return  # another worker has just taken it
             session = place.session_of(call_id)  # another line may have taken it
-        if asked is not None and isinstance(session, CallSession) and session.was_resumed(asked):
+        if asked is not None and isinstance(session, CallSession):
+            was_used = was_used or session.was_resumed(asked)
+        if was_used:
             connection.end_with(TAKEN_OVER, "another line has come back with this token")
             text = "another line has come back with this token"
             error = ErrorMessage(code="resume_expired", message=text)

@@ -6,7 +6,14 @@ import pytest
 import structlog
 import trio
 
-from bargein.bridge.takeover import ClusterError, open_redis_journals
+from bargein.bridge.takeover import (
+    CallUnreachableError,
+    ClusterError,
+    RecordedCalls,
+    open_redis_journals,
+)
+from bargein.bridge.takeover._journal_writer import JournalStoreError
+from bargein.bridge.takeover._redis_journals import SETTLE_S
 
 from .memory_journals import claimed
 from .redis_server import redis_server
@@ -46,6 +53,7 @@ async def test_an_owner_that_lives_gives_a_call_away_and_writes_no_more(redis):
     ):
         journal = await owner.open("one")
         journal.write("floor", "anna")
+        await trio.sleep(SETTLE_S)
 
         async def give():
             await journal.close(forget=False)
@@ -182,3 +190,55 @@ async def test_a_letter_reaches_the_owner_of_a_call_and_is_answered(redis):
         with structlog.testing.capture_logs():
             assert await other.deliver("call", "fail", b"") is None
         assert await other.deliver("call", "unknown", b"") is None
+
+
+async def test_of_two_lines_with_one_token_the_second_is_told_so(redis):
+    """Both have read the journal before either took the call."""
+
+    class Slow:
+        """A store whose claims come late."""
+
+        def __init__(self, store):
+            self.store, self.read, self.open = store, store.read, store.open
+
+        async def claim(self, call_id, fence):
+            await both.wait()
+            return await self.store.claim(call_id, fence)
+
+    async with open_redis_journals(redis.url) as one, open_redis_journals(redis.url) as other:
+        async with open_redis_journals(redis.url) as gone:
+            journal = await gone.open("call")
+            journal.write("call", '{"v": 1, "wire": "native"}')
+            await journal.kept()
+        both, got, told = trio.Event(), [], []
+
+        async def come_back(store):
+            try:
+                got.append(await RecordedCalls(Slow(store)).adopt("call", "native", fits))
+            except CallUnreachableError as error:
+                told.append(error.code)
+
+        reads = []
+
+        def fits(saved):
+            reads.append(saved)
+            if len(reads) == 2:
+                both.set()
+            return True
+
+        async with trio.open_nursery() as nursery:
+            for store in (one, other):
+                nursery.start_soon(come_back, store)
+        assert len(got) == 1
+        assert got[0] is not None
+        assert told == ["resume_expired"]
+
+
+async def test_a_call_that_was_just_taken_is_given_to_nobody(redis):
+    """Whoever comes at once with the same token is told to come later."""
+    async with open_redis_journals(redis.url) as one, open_redis_journals(redis.url) as other:
+        await one.open("call")
+        read = await other.read("call")
+        assert read is not None
+        with pytest.raises(JournalStoreError, match="has just taken it"):
+            await other.claim("call", read.fence)

@@ -1,0 +1,22 @@
+"""Nobody hears it when the store of the journals is in trouble."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from .store_troubles import silences
+
+pytestmark = [
+    pytest.mark.proof,
+    pytest.mark.skipif(sys.platform == "win32", reason="signals"),
+]
+
+
+def test_a_store_in_trouble_is_not_heard(tmp_path):
+    """A call talks through all of it, and is then taken over whole."""
+    found = silences(tmp_path, 0.7)
+    print(found)
+    troubles = [silence_s for trouble, silence_s in found.items() if trouble != "server killed"]
+    assert max(troubles) < 1.0  # 0.3 on a machine with nothing else to do
