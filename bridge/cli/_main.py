@@ -39,7 +39,7 @@ from ..server._access import EmptyTokenError, ShortTokenError
 from ..server._proxies import TrustedProxies
 from ..server._server_options import ServerOptions
 from ..server._signed_token import BadSecretError
-from ..validation.public_url import checked_public_url
+from ..wires.operators._call_commands import add_calls
 from ._command_runner import exit_code
 from ._serve_options import (
     add_access,
@@ -49,6 +49,7 @@ from ._serve_options import (
     add_wire_option,
     add_wires,
     load_wires,
+    public_url_of,
     tls_context,
 )
 from ._token_command import SECOND_SECRET_VARIABLE, SECRET_VARIABLE, add_token
@@ -120,6 +121,7 @@ def argument_parser(plugins: dict[str, PluginCommand]) -> argparse.ArgumentParse
     _add_chat(commands)
     add_token(commands)
     add_wires(commands)
+    add_calls(commands)
     for name, plugin in plugins.items():
         # Only for the list of commands: main() runs plugins before argparse sees the arguments.
         commands.add_parser(name, add_help=False, help=plugin.summary.replace("%", "%%"))
@@ -209,7 +211,7 @@ def _serve(options: argparse.Namespace) -> int:
         TrustedProxies(options.trust_proxy)
         tls = tls_context(options.cert, options.key)
         wires = load_wires(options.wire) if options.wire else None
-        public_url = options.public_url and checked_public_url(options.public_url, "--public-url ")
+        public_url = public_url_of(options)
     except (ValueError, OSError) as error:  # ssl raises OSError for an invalid certificate
         return _fail(str(error), code=2)
     except TargetError as error:

@@ -17,6 +17,7 @@ from ..commands._target import TargetError, import_target
 from ..protocol._watch_messages import WatchLevel
 from ..server import Limits
 from ..server._wire_paths import WirePaths
+from ..validation.public_url import checked_public_url
 from ..wires._wire import Wire
 from ..wires.harness import CompletionsWire, LineWire, RetellWire
 from ..wires.native import NativeWire
@@ -238,6 +239,16 @@ def tls_context(cert: str | None, key: str | None) -> ssl.SSLContext | None:
             f"read it; run: chmod 600 {key}\n"
         )
     return context
+
+
+def public_url_of(options: argparse.Namespace) -> str | None:
+    """Return the address of ``--public-url``; ``None`` without one.
+
+    Raises:
+        ValueError: It is none.
+    """
+    given: str | None = options.public_url
+    return given and checked_public_url(given, "--public-url ")
 
 
 def add_wire_option(parser: argparse.ArgumentParser) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 async def open_cluster(url: str, *, must_answer: bool = True) -> AsyncIterator[KeepsCalls]:
     """Keep calls in a Redis; see ``open_redis_journals()``."""
     async with open_redis_journals(url, must_answer=must_answer) as store:
-        yield RecordedCalls(store, is_shared=True)
+        yield RecordedCalls(store, is_shared=True, directory=store)
 
 
 def run_in_cluster(

@@ -120,6 +120,7 @@ class Server(SuggestsNames):
 
     Attributes:
         metrics: Its counts.
+        answer_letter: Answers what operators of any process ask about calls of this one.
         port: The TCP port it listens on; 0 for listeners without one.
         url: The address of its page; empty if another server listens for it.
     """
@@ -146,7 +147,6 @@ class Server(SuggestsNames):
         self._limits = limits
         self._hosted: dict[str, _Hosted] = {}
         self._checked: set[_CheckedConnection] = set()
-        self._operators = Operators(self.metrics.rejected)
         self._resuming = ResumeConnections(
             limits.max_calls, limits.resumes_per_address, self.metrics.over_budget
         )
@@ -160,6 +160,12 @@ class Server(SuggestsNames):
         self._takeovers = Takeovers(self._hosted, journals, self._sharing, limits.drain_s)
         if journals is not None:
             journals.listen(taken_for_dead=self._cut_lines, wanted=self._takeovers.give)
+        directory = None if journals is None else journals.directory
+        others = directory or self._sharing.others
+        self._operators = Operators(self.metrics.rejected, limits.watch, others)
+        self.answer_letter = self._operators.answer_letter
+        if directory is not None:
+            directory.answer("operator", self.answer_letter)
         self._admission = Admission(
             app,
             wires,
@@ -316,7 +322,8 @@ class Server(SuggestsNames):
         self._checked.add(checked)
         try:
             left_s = time_left_s(bearer.expires_s)
-            await self._operators.serve(connection, bearer.identity.user, left_s)
+            identity = bearer.identity
+            await self._operators.serve(connection, identity.user, left_s, identity.rights)
         finally:
             self._checked.remove(checked)
 

@@ -18,7 +18,9 @@ from ..wires._server_limits import Limits
 from ._connections_per_address import Addresses, Reserved
 
 if TYPE_CHECKING:
+    from ..takeover._call_directory import CallDirectory
     from ..wires._wire import CallRecorder, SavedCall
+    from ..wires.operators._operator_calls import ReachesCalls
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,11 @@ class KeepsCalls(Protocol):
     @property
     def is_shared(self) -> bool:
         """Whether others than the workers of one parent can take its calls."""
+        ...
+
+    @property
+    def directory(self) -> CallDirectory | None:
+        """Knows the calls of all processes; ``None`` if nobody keeps that."""
         ...
 
     def listen(self, *, taken_for_dead: Callable[[], None], wanted: Callable[[str], None]) -> None:
@@ -128,6 +135,11 @@ class Sharing(Protocol):
         """Say that this server is about to end; return whether others go on behind its port."""
         ...
 
+    @property
+    def others(self) -> ReachesCalls | None:
+        """Reaches the calls of the others; ``None`` for none."""
+        ...
+
     async def exposition(self) -> str:
         """Return the numbers of all, in Prometheus' text format."""
         ...
@@ -210,6 +222,11 @@ class Alone:
     async def leave(self) -> bool:
         """Return False: there is no other."""
         return False
+
+    @property
+    def others(self) -> None:
+        """There are none."""
+        return None
 
     async def exposition(self) -> str:
         """Return the numbers of this server."""

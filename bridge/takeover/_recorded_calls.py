@@ -16,6 +16,7 @@ from ._call_records import NewerJournalError, SavedCall
 from ._journal_writer import JournalStoreError
 
 if TYPE_CHECKING:
+    from ._call_directory import CallDirectory
     from ._call_journal import JournalStore
 
 log = get_logger()
@@ -37,12 +38,20 @@ class CallUnreachableError(BargeinError, ConnectionError):
 class RecordedCalls:
     """Opens and takes the journals of one store; see ``KeepsCalls``."""
 
-    def __init__(self, store: JournalStore, *, is_shared: bool = False) -> None:
+    def __init__(
+        self,
+        store: JournalStore,
+        *,
+        is_shared: bool = False,
+        directory: CallDirectory | None = None,
+    ) -> None:
         """Use a store.
 
         Args:
             is_shared: Whether others than the workers of one parent use it.
+            directory: Knows the calls of all that use it; ``None`` for nobody.
         """
+        self.directory = directory
         self._store = store
         self.is_shared = is_shared
 

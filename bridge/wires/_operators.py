@@ -1,5 +1,7 @@
 """The watch socket: operators see their questions of all calls, and answer them.
 
+Lists, verbs and watched calls are in ``operators/``, which is imported once an operator connects.
+
 Rule 1. It shows only questions with ``by="operator"``, and only to callers with that right.
 Rule 2. What one caller's tool asks hides no question of another call: a question that cannot be
         shown is denied.
@@ -10,11 +12,13 @@ Rule 4. A connection ends with the token that opened it; what comes later is not
 from __future__ import annotations
 
 import math
-from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Literal, final
+from collections import Counter, deque
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, final
 
 import trio
-from pydantic import Discriminator, Field, TypeAdapter, ValidationError
+from pydantic import Discriminator, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from bargein.routes import Message
@@ -23,15 +27,29 @@ from bargein.routes.logs import get_logger
 from ..control._tool_permissions import PermissionQuestion, PermissionVerdict
 from ..events import PermissionAnswered, PermissionRequested
 from ..protocol._event_json import brief
-from ..protocol._message_base import JsonObject, NativeMessage
+from ..protocol._message_base import NativeMessage
 from ..protocol._outbox import Outbox
 from ..validation.foreign_data import clean_text, showable
 from ..websocket import Data
 from ..websocket._connection import POLICY_VIOLATION, TRY_AGAIN_LATER
+from .operators._question_messages import (
+    MAX_ID,
+    OperatorAnswer,
+    OperatorArguments,
+    OperatorAsks,
+    OperatorError,
+    OperatorQuestion,
+    OperatorQuestionClosed,
+    OperatorRefused,
+)
 
 if TYPE_CHECKING:
     from ..call._call import Call
+    from ..protocol._watch_messages import WatchLevel
     from ._wire import WireConnection
+    from .operators._call_letters import CallLetters
+    from .operators._operator_calls import ReachesCalls
+    from .operators._operator_requests import OperatorRequests
 
 log = get_logger()
 
@@ -46,83 +64,14 @@ OPERATORS_PER_USER = 2
 
 MAX_WAITING_BYTES = 1_000_000
 
-MAX_ID = 256
-"""The longest id of a question that an answer may name."""
-
 PART_LENGTH = 32_000
 """How many characters of a question's whole arguments one message holds."""
 
+KEPT_VERDICTS = 128
+"""Of how many questions that are closed operators of other processes can still learn the end."""
 
-class OperatorQuestion(NativeMessage):
-    """A tool waits for an operator's permission."""
-
-    type: Literal["question"] = "question"
-    call: str
-    user: str
-    """The user of the call's identity; empty for nobody in particular."""
-    id: str
-    tool: str
-    arguments: JsonObject
-    """The arguments, with long texts and lists shortened; at most 4 kB."""
-    size: int
-    """How many bytes the whole arguments have as JSON; ``OperatorAsks`` gets them."""
-
-
-class OperatorQuestionClosed(NativeMessage):
-    """A question was answered or withdrawn."""
-
-    type: Literal["closed"] = "closed"
-    call: str
-    id: str
-    verdict: Literal["allowed", "denied", "withdrawn"]
-
-
-class OperatorAnswer(NativeMessage):
-    """Answers a question."""
-
-    type: Literal["permission"]
-    call: Annotated[str, Field(max_length=64)]
-    id: Annotated[str, Field(max_length=MAX_ID)]
-    allow: bool
-
-
-class OperatorAsks(NativeMessage):
-    """Asks for the whole arguments of a question."""
-
-    type: Literal["arguments"]
-    call: Annotated[str, Field(max_length=64)]
-    id: Annotated[str, Field(max_length=MAX_ID)]
-    at: Annotated[int, Field(ge=0)] = 0
-    """The first character that is wanted."""
-
-
-class OperatorArguments(NativeMessage):
-    """A part of the whole arguments of a question."""
-
-    type: Literal["arguments"] = "arguments"
-    call: str
-    id: str
-    at: int
-    """The first character of the part."""
-    text: str
-    """The part: JSON, of at most 32,000 characters."""
-    length: int
-    """How many characters the whole has."""
-
-
-class OperatorRefused(NativeMessage):
-    """The only message of a connection that is one too many."""
-
-    type: Literal["error"] = "error"
-    code: Literal["server_full"] = "server_full"
-    message: str
-
-
-class OperatorError(NativeMessage):
-    """An answer that was not accepted."""
-
-    type: Literal["error"] = "error"
-    message: str
+MOST_TOLD = 100
+"""How many questions of a process operators of others get at a time."""
 
 
 @final
@@ -140,29 +89,31 @@ class _Operator:
             on_broken=lambda: connection.end_with(TRY_AGAIN_LATER, "too slow"),
         )
         self.outbox.spare = self._next
-        self._unseen: dict[tuple[str, str], Call] = {}
+        self._unseen: dict[tuple[str, str], Callable[[], str]] = {}
         self._connection = connection
         self.ending = trio.CancelScope()
+        self.requests: OperatorRequests | None = None
 
-    def ask(self, call: Call, id: str) -> None:
-        """Show a question as soon as the operator has read those before it."""
-        self._unseen[call.call_id, id] = call
+    def ask(self, call_id: str, id: str, shown: Callable[[], str]) -> None:
+        """Show a question as soon as the operator has read those before it.
+
+        Args:
+            shown: Returns it as a message; empty if it is not to be shown any more.
+        """
+        self._unseen[call_id, id] = shown
         self.outbox.wake()
 
-    def close(self, call: Call, id: str, verdict: PermissionVerdict) -> None:
+    def close(self, call_id: str, id: str, verdict: PermissionVerdict) -> None:
         """Say how a question was closed, unless the operator has not seen it."""
-        if self._unseen.pop((call.call_id, id), None) is None:
-            closed = OperatorQuestionClosed(call=call.call_id, id=id, verdict=verdict)
+        if self._unseen.pop((call_id, id), None) is None:
+            closed = OperatorQuestionClosed(call=call_id, id=id, verdict=verdict)
             self.outbox.enqueue(closed.model_dump_json())
 
     def _next(self) -> str | None:
         while self._unseen:
-            key = next(iter(self._unseen))
-            call = self._unseen.pop(key)
-            question = call.permissions.question(key[1])
-            if question is not None and (text := _shown_to_operators(call, question)):
+            if text := self._unseen.pop(next(iter(self._unseen)))():
                 return text
-        return None
+        return None if self.requests is None else self.requests.next_seen()
 
     async def end_later(self, lasts_s: float) -> None:
         """End the connection once its time is over, or ``ending`` is cancelled.
@@ -184,14 +135,22 @@ class _Operator:
 class Operators:
     """The operators of a server, and the calls whose questions they answer."""
 
-    def __init__(self, rejected: Counter[str]) -> None:
+    def __init__(
+        self, rejected: Counter[str], level: WatchLevel = "off", others: ReachesCalls | None = None
+    ) -> None:
         """Start without operators.
 
         Args:
             rejected: Counts those that are one too many, by code.
+            level: How much of a call they may watch.
+            others: Reaches the calls of other processes; ``None`` for none.
         """
         self._rejected = rejected
-        self._calls: dict[str, Call] = {}
+        self._level = level
+        self._others = others
+        self._calls: dict[str, tuple[Call, float]] = {}
+        self._verdicts = deque[dict[str, str]](maxlen=KEPT_VERDICTS)
+        self._letters: CallLetters | None = None
         self._operators: set[_Operator] = set()
 
     def _why_not(self, user: str) -> str:
@@ -203,36 +162,86 @@ class Operators:
         return ""
 
     def attend(self, call: Call) -> None:
-        self._calls[call.call_id] = call
+        self._calls[call.call_id] = (call, trio.current_time())
 
         def asked(message: Message) -> None:
+            id = message.event.id
             if message.event.by == "operator":
                 for operator in tuple(self._operators):
-                    operator.ask(call, message.event.id)
+                    operator.ask(call.call_id, id, lambda: _shown_if_open(call, id))
 
         def closed(message: Message) -> None:
             event = message.event
             if event.by == "operator":
+                self._verdicts.append(
+                    {"call": call.call_id, "id": event.id, "verdict": event.verdict}
+                )
                 for operator in tuple(self._operators):
-                    operator.close(call, event.id, event.verdict)
+                    operator.close(call.call_id, event.id, event.verdict)
 
         call.router.observe(PermissionRequested, asked)
         call.router.observe(PermissionAnswered, closed)
 
     def leave(self, call_id: str) -> None:
-        self._calls.pop(call_id, None)
+        left = self._calls.pop(call_id, None)
+        if left is not None and self._letters is not None:
+            self._letters.leave(call_id, left[0].end_reason)
+
+    async def answer_letter(self, call_id: str, letter: bytes) -> bytes | None:
+        """Answer what an operator of any process asks about a call of this one.
+
+        Cancelling it is safe: a verb is used once, or not at all.
+
+        Returns:
+            The reply; ``None`` if this process does not have the call.
+        """
+        return await self._own_letters().answer(call_id, letter)
+
+    def _has(self, call_id: str) -> bool:
+        return call_id in self._calls and not self._calls[call_id][0].ended.is_set()
+
+    def _own_letters(self) -> CallLetters:
+        if self._letters is None:
+            from .operators._call_letters import CallLetters
+
+            self._letters = CallLetters(self._level, self._calls, self._questions, self._said)
+        return self._letters
+
+    def _questions(self) -> dict[str, Any]:
+        """Return the open questions of this process, and how others were closed."""
+        shown = (
+            _shown_to_operators(call, question)
+            for call, _ in tuple(self._calls.values())
+            for question in call.permissions.pending
+            if question.by == "operator"
+        )
+        return {"open": [text for text in shown if text][:MOST_TOLD], "closed": [*self._verdicts]}
+
+    def _said(self, data: str) -> str:
+        reply = self._handle(data)
+        return "" if reply is None else reply.model_dump_json()
 
     def end(self, user: str) -> None:
         for operator in self._operators:
             if operator.user == user:
                 operator.ending.cancel(reason="the user is sent away")
 
-    async def serve(self, connection: WireConnection, user: str, lasts_s: float = math.inf) -> None:
+    async def serve(
+        self,
+        connection: WireConnection,
+        user: str,
+        lasts_s: float = math.inf,
+        rights: Collection[str] = (),
+    ) -> None:
         """Serve one operator's connection until it is over.  Cancelling this is safe.
 
         Args:
             lasts_s: After how many seconds it ends; infinite for never.
+            rights: What the operator may do; ``watch`` and ``control`` count for all calls.
         """
+        from .operators._operator_calls import CallOwners
+        from .operators._operator_requests import OperatorRequests
+
         operator = _Operator(connection, user)
         outbox = operator.outbox
         if why_not := self._why_not(user):
@@ -243,32 +252,53 @@ class Operators:
             with trio.move_on_after(connection.close_s):
                 await connection.run(outbox, lambda data: None)
             return
-        for call in self._calls.values():
+        for call_id, (call, _) in self._calls.items():
             for question in call.permissions.pending:
                 if question.by == "operator":
-                    operator.ask(call, question.id)
+                    shown = partial(_shown_if_open, call, question.id)
+                    operator.ask(call_id, question.id, shown)
 
         def receive(data: Data) -> None:
-            if not outbox.is_closed and (reply := self._handle(data)):
+            if outbox.is_closed or requests.receive(data):
+                return
+            if reply := self._handle(data, requests.forward):
                 outbox.enqueue(reply.model_dump_json())
 
         self._operators.add(operator)
         try:
             async with trio.open_nursery() as nursery:
+                requests = operator.requests = OperatorRequests(
+                    CallOwners(self._has, self.answer_letter, self._others),
+                    user,
+                    rights,
+                    nursery,
+                    outbox.enqueue,
+                    outbox.wake,
+                )
+                if self._others is not None:
+                    nursery.start_soon(requests.follow_questions, operator.ask, operator.close)
                 nursery.start_soon(operator.end_later, lasts_s)
                 await connection.run(outbox, receive)
                 nursery.cancel_scope.cancel(reason="the connection is over")
         finally:
             self._operators.remove(operator)
 
-    def _handle(self, data: Data) -> NativeMessage | None:
-        """Apply an operator's message, and return the reply; ``None`` for none."""
+    def _handle(
+        self, data: Data, forward: Callable[[str, Data], bool] = lambda call_id, data: False
+    ) -> NativeMessage | None:
+        """Apply an operator's message, and return the reply; ``None`` for none.
+
+        Args:
+            forward: Gets what is about no call of this process; False if nobody else has it.
+        """
         try:
             said = _FROM_OPERATOR.validate_json(data)
         except ValidationError:
             text = "an answer is {type: permission, call, id, allow}"
             return OperatorError(message=f"{text}, and a request {{type: arguments, call, id, at}}")
-        call = self._calls.get(said.call)
+        call, _ = self._calls.get(said.call, (None, 0.0))
+        if call is None and forward(said.call, data):
+            return None
         question = None if call is None else call.permissions.question(said.id)
         if call is None or question is None or question.by != "operator":
             return OperatorError(message=f"the question {said.id!r} is no longer open")
@@ -285,6 +315,12 @@ class Operators:
 _FROM_OPERATOR: TypeAdapter[OperatorAnswer | OperatorAsks] = TypeAdapter(
     Annotated[OperatorAnswer | OperatorAsks, Discriminator("type")]
 )
+
+
+def _shown_if_open(call: Call, id: str) -> str:
+    """Return a question as a message; empty if it is no longer open, or cannot be shown."""
+    question = call.permissions.question(id)
+    return "" if question is None else _shown_to_operators(call, question)
 
 
 def _shown_to_operators(call: Call, question: PermissionQuestion) -> str:

@@ -63,6 +63,8 @@ VARIABLES = {
     "change the first",
     "BARGEIN_WORKER": "`serve --workers`: what the parent tells a worker; nobody else sets it",
     "BARGEIN_CLUSTER": "`serve`: the address of the Redis of a cluster; the same as `--cluster`",
+    "BARGEIN_OPERATOR_TOKEN": "`calls` and `call`: the operator's signed token; the same as "
+    "`--token`",
     "BARGEIN_METRICS_TOKEN": "`serve`: a token that opens `/metrics` and nothing else; the same as "
     "`--metrics-token`",
     "BARGEIN_MODELS": "the folder that keeps model weights, in place of `bargein/models` in your "

@@ -174,6 +174,9 @@ MEANINGS = {
     "observer_failed": "a function that observes messages raised",
     "operator_failed": "`App(operator=...)` raised, and the tool was denied: mend it",
     "permission_answer_is_stale": "somebody answered a permission question that is not open",
+    "operator_request_failed": "what an operator asked about a call raised, and the operator was "
+    "told: report it to us",
+    "operator_used": "an operator has used a verb on a call, or let the agent say a text",
     "operator_question_not_shown": "a question to operators cannot be shown, and was denied",
     "permission_answered": "a permission question is decided",
     "playback_report_ignored": "a client reported nonsense about its player",

@@ -532,6 +532,14 @@ class Parent:
                 return self._owner_of(message["call_id"]) is not None
             case "leave":
                 return await self._let_go(worker)
+            case "calls":
+                return {f"worker {one.number}": sorted(one.calls) for one in self._workers}
+            case "letter":
+                owner = self._owner_of(message["call_id"])
+                if owner is None:
+                    return None
+                asked = {name: message[name] for name in ("call_id", "letter")}
+                return await owner.channel.ask("letter", **asked)
             case "numbers":
                 return await self._all_numbers()
         return None

@@ -38,6 +38,7 @@ from ._channel import Channel, ChannelMessage
 
 if TYPE_CHECKING:
     from ..._app import App
+    from ...takeover._call_directory import ListedCall
 
 LATE_S = 0.05
 """Over how many seconds of delay of the event loop a worker takes no new calls: callers hear
@@ -249,8 +250,13 @@ class ParentLink:
                 resumed = ResumedConnection(**message["resumed"])
                 nursery.start_soon(server.continue_resume, stream, resumed)
 
-    async def _asked(self, message: ChannelMessage) -> str:
-        return self._numbers()
+    async def _asked(self, message: ChannelMessage) -> str | None:
+        if message["kind"] != "letter":
+            return self._numbers()
+        if self._server is None:
+            return None
+        reply = await self._server.answer_letter(message["call_id"], message["letter"].encode())
+        return None if reply is None else reply.decode()
 
     async def _retire(self, server: Server) -> None:
         log.info("worker_retires", calls=server.calls)
@@ -318,6 +324,27 @@ class ParentLink:
     async def leave(self) -> bool:
         """Have a successor started; return whether others go on behind the port."""
         return bool(await self._channel.ask("leave"))
+
+    @property
+    def others(self) -> ParentLink:
+        """Reaches the calls of the other workers."""
+        return self
+
+    async def list_calls(self) -> list[ListedCall]:
+        """Return the calls of all workers; only the workers know more of them than the ids."""
+        from ...takeover._call_directory import ListedCall
+
+        calls = await self._channel.ask("calls") or {}
+        return [
+            ListedCall(call_id, worker, "open", 0.0, "")
+            for worker, ids in calls.items()
+            for call_id in ids
+        ]
+
+    async def deliver(self, call_id: str, kind: str, letter: bytes) -> bytes | None:
+        """Send a letter to the worker that has a call; ``None`` if it has not replied."""
+        reply = await self._channel.ask("letter", call_id=call_id, letter=letter.decode())
+        return None if reply is None else str(reply).encode()
 
     async def exposition(self) -> str:
         """Return the numbers of all workers."""

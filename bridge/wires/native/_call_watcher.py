@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, final
+from weakref import WeakKeyDictionary
 
 import trio
 
@@ -48,6 +49,10 @@ _NOT_SEEN = (UserAudio, AgentAudio, FixedText)
 """Audio, and a request of the call to itself."""
 
 log = get_logger()
+
+
+_DECIDING: WeakKeyDictionary[Call, list[Callable[..., None]]] = WeakKeyDictionary()
+"""Who watches the routes of a call: its client, and operators."""
 
 
 class _WatchedEvent(NamedTuple):
@@ -94,10 +99,10 @@ class Watcher:
         self._unnoted: list[Message] = []
         self._unpublished = 0
 
-    def attached(self, call: Call) -> None:
-        """Keep the call; its time starts now."""
+    def attached(self, call: Call, opened_s: float | None = None) -> None:
+        """Keep the call; its time starts when it was opened, or now."""
         self._call = call
-        self._started_s = trio.current_time()
+        self._started_s = trio.current_time() if opened_s is None else opened_s
 
     def watch(self, message: Watch) -> Watching:
         """Start or stop, as the client asks and the server allows; return the answer."""
@@ -107,7 +112,7 @@ class Watcher:
             self._queue.clear()
             self._unpublished = 0
         if call is not None:
-            call.router.listen(decided=self._decided if self._is_on else None)
+            self._listen(call)
             if self._is_on and not self._is_sink:
                 self._is_sink = True
                 call.router.observe(_is_seen, self._note_start, before_rules=True)
@@ -118,6 +123,17 @@ class Watcher:
             at_s=self._since_start(trio.current_time()),
             request=message.request,
         )
+
+    def _listen(self, call: Call) -> None:
+        """Learn what routes decide, beside others who watch the same call."""
+        others = [one for one in _DECIDING.get(call, ()) if one != self._decided]
+        listening = _DECIDING[call] = [*others, self._decided] if self._is_on else others
+
+        def decided(*told: Any) -> None:
+            for one in listening:
+                one(*told)
+
+        call.router.listen(decided=decided if listening else None)
 
     def next(self) -> Seen | None:
         """Remove and return the oldest waiting entry; ``None`` for none."""

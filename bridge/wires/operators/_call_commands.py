@@ -1,0 +1,255 @@
+"""``bargein calls`` and ``bargein call``: the calls of a server, of all its processes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, final
+from urllib.parse import urlsplit, urlunsplit
+
+import trio
+from pydantic_core import from_json, to_json
+
+from bargein.routes import BargeinError
+from bargein.routes.error_containment import only_error
+
+from ..._verbs import VERBS
+from ...commands._output import complain, write_out
+from ...commands._terminal_text import one_line
+from ...websocket import ConnectionClosedError, HandshakeRefusedError, WebSocket, open_websocket
+
+OPERATOR_TOKEN_VARIABLE = "BARGEIN_OPERATOR_TOKEN"  # the name of a variable, not a token
+
+VERB_NAMES = (*VERBS, "say", "watch")
+"""What can be done to a call."""
+
+ANSWER_S = 5.0
+"""How long an answer may take; a process that does not answer another one is given a second."""
+
+LINE_WIDTH = 200
+"""How many columns an event has on a terminal."""
+
+MAKE_ONE = "make one with: bargein token --user NAME --for 8h --right operator"
+
+
+@final
+class _ServerRefusedError(BargeinError):
+    """What the user is told, in one line."""
+
+
+def add_calls(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    listed = commands.add_parser(
+        "calls",
+        help="list the open calls of a server",
+        description="Lists the open calls of a server, of all its workers and machines: call, "
+        "process, state, seconds and user.",
+    )
+    _add_server(listed)
+    listed.set_defaults(command=partial(_run, ask=_list))
+    steered = commands.add_parser(
+        "call",
+        help="steer or watch an open call",
+        description="Does something to an open call, whichever process has it, and prints the "
+        "receipt; 'watch' prints its events until it is over.",
+    )
+    steered.add_argument("call", metavar="ID", help="the call, as 'bargein calls' lists it")
+    steered.add_argument(
+        "verb", metavar="VERB", choices=VERB_NAMES, type=_as_verb, help=", ".join(VERB_NAMES)
+    )
+    steered.add_argument(
+        "text", metavar="TEXT", nargs="?", default="", help="the words of redirect, say and resume"
+    )
+    _add_server(steered)
+    steered.set_defaults(command=partial(_run, ask=_steer))
+
+
+def _as_verb(text: str) -> str:
+    return text.replace("-", "_")
+
+
+def _add_server(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--url", default="http://127.0.0.1:8000", help="the address of the server (%(default)s)"
+    )
+    parser.add_argument(
+        "--token",
+        default=os.environ.get(OPERATOR_TOKEN_VARIABLE),
+        help="a signed token with the right operator, for verbs also control, and for 'watch' also "
+        f"watch; set it in the environment as {OPERATOR_TOKEN_VARIABLE}, so that no process list "
+        "shows it",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, one object a line")
+
+
+def _run(options: argparse.Namespace, *, ask: Any) -> int:
+    if options.verb if "verb" in options else False:
+        needs_text = options.verb in ("say", "redirect")
+        if needs_text and not options.text.strip():
+            complain(f"error: {options.verb} needs a text: bargein call ID {options.verb} TEXT\n")
+            return 2
+    try:
+        return trio.run(_asked, options, ask)
+    except BaseExceptionGroup as group:
+        error: BaseException = only_error(group)
+    except (OSError, ValueError, BargeinError) as one:
+        error = one
+    if not isinstance(error, OSError | ValueError | BargeinError):
+        raise error
+    complain(f"error: {error}\n")
+    return 1
+
+
+async def _asked(options: argparse.Namespace, ask: Any) -> int:
+    async with _operator(options.url, options.token) as socket:
+        code: int = await ask(socket, options)
+        return code
+
+
+@asynccontextmanager
+async def _operator(url: str, token: str | None) -> AsyncIterator[WebSocket]:
+    """Open the socket of operators.
+
+    Raises:
+        _ServerRefusedError: The server is not reached, or refuses.
+        ValueError: That is no address.
+    """
+    if not token:
+        raise _ServerRefusedError(
+            f"an operator needs a token: set {OPERATOR_TOKEN_VARIABLE}; {MAKE_ONE}"
+        )
+    parts = urlsplit(url)
+    scheme = {"http": "ws", "https": "wss"}.get(parts.scheme, parts.scheme)
+    if scheme not in ("ws", "wss") or not parts.netloc:
+        raise ValueError(f"--url: {url!r} is no address such as http://127.0.0.1:8000")
+    where = urlunsplit((scheme, parts.netloc, "/watch", "", ""))
+    headers = {"Authorization": f"Bearer {token}"}
+    try:
+        async with open_websocket(where, headers=headers) as socket:
+            yield socket
+    except HandshakeRefusedError as refused:
+        raise _ServerRefusedError(_why_refused(url, refused)) from refused
+    except ConnectionClosedError as closed:
+        raise _ServerRefusedError(f"{url} has ended the connection: {closed.reason}") from closed
+    except OSError as error:
+        raise _ServerRefusedError(f"no server answers at {url}: {error}") from error
+
+
+def _why_refused(url: str, refused: HandshakeRefusedError) -> str:
+    match refused.status:
+        case 401:
+            return f"{url} does not accept the token: it has expired, or is no token of its secret"
+        case 403:
+            return f"{url} refuses: the token lacks the right 'operator'; {MAKE_ONE}"
+        case 404:
+            return f"{url} is no server of bargein's: it has no /watch"
+        case status:
+            return f"{url} answered with status {status}"
+
+
+async def _answer(socket: WebSocket, *kinds: str, limit_s: float = ANSWER_S) -> dict[str, Any]:
+    """Return the next message of these kinds; questions to operators are passed over.
+
+    Raises:
+        _ServerRefusedError: An error came instead, or nothing in time.
+    """
+    with trio.move_on_after(limit_s):
+        while True:
+            told: dict[str, Any] = from_json(await socket.receive())
+            if told["type"] in kinds:
+                return told
+            if told["type"] == "error":
+                raise _ServerRefusedError(told["message"])
+    raise _ServerRefusedError(f"the server has not answered within {limit_s:.0f} s")
+
+
+def _print(told: dict[str, Any]) -> None:
+    write_out(to_json(told).decode() + "\n")
+    sys.stdout.flush()
+
+
+# --- bargein calls --------------------------------------------------------------------------------
+
+
+async def _list(socket: WebSocket, options: argparse.Namespace) -> int:
+    await socket.send('{"type": "calls"}')
+    calls = (await _answer(socket, "calls"))["calls"]
+    if options.json:
+        for one in calls:
+            _print(one)
+        return 0
+    names = ("call", "node", "state", "seconds", "user")
+    rows = [tuple(_cell(one.get(name)) for name in names) for one in calls]
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    for row in (names, *rows):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        write_out("  ".join(cells).rstrip() + "\n")
+    return 0
+
+
+def _cell(value: object) -> str:
+    return "?" if value is None else one_line(str(value), 60) or "-"
+
+
+# --- bargein call ---------------------------------------------------------------------------------
+
+
+async def _steer(socket: WebSocket, options: argparse.Namespace) -> int:
+    if options.verb == "watch":
+        return await _watch(socket, options)
+    asked = {"type": "control", "call": options.call, "verb": options.verb, "text": options.text}
+    await socket.send(to_json(asked).decode())
+    receipt = await _answer(socket, "receipt")
+    if options.json:
+        _print(receipt)
+    else:
+        write_out(_receipt_line(receipt))
+    sys.stdout.flush()
+    settled = await _answer(socket, "settled", limit_s=float("inf"))
+    if options.json:
+        _print(settled)
+    else:
+        outcome = settled["outcome"]
+        write_out("settled" + (f": {outcome}" if outcome else "") + "\n")
+    return 0 if receipt["accepted"] else 1
+
+
+def _receipt_line(receipt: dict[str, Any]) -> str:
+    verb = receipt["verb"]
+    if not receipt["accepted"]:
+        return f"{verb}: did nothing: {receipt['reason']}\n"
+    parts = [f"{verb}: done"]
+    if receipt.get("answer") is not None:
+        parts.append(f"answer {receipt['answer']}, {receipt['phase']}")
+    for name in ("stopped", "still_running"):
+        if receipt[name]:
+            tools = one_line(", ".join(receipt[name]), LINE_WIDTH)
+            parts.append(f"{name.replace('_', ' ')}: {tools}")
+    return "; ".join(parts) + "\n"
+
+
+async def _watch(socket: WebSocket, options: argparse.Namespace) -> int:
+    await socket.send(to_json({"type": "watch", "call": options.call}).decode())
+    watching = await _answer(socket, "watching")
+    if not watching["on"]:
+        raise _ServerRefusedError(
+            "this server shows nothing of its calls: it runs with --watch off"
+        )
+    while True:
+        told = await _answer(socket, "seen", "over", limit_s=float("inf"))
+        if options.json:
+            _print(told)
+        elif told["type"] == "seen":
+            if told.get("lost"):
+                write_out(f"({told['lost']} events were not read in time)\n")
+            data = to_json(told["data"]).decode()
+            line = f"{told['at_s']:.3f} {told['name']} {told['source']} {data}"
+            write_out(one_line(line, LINE_WIDTH) + "\n")
+            sys.stdout.flush()
+        if told["type"] == "over":
+            if not options.json:
+                write_out(f"the call is over: {told['reason']}\n")
+            return 0
