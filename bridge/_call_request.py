@@ -91,6 +91,8 @@ class CallRequest:
     """Whether the caller has called, or the app has called them."""
     answer: Callable[[Any], Awaitable[Any]] | None = field(default=None, repr=False)
     """The async function that answers the call instead of the app's; ``None`` for the app's."""
+    call_id: str = ""
+    """The id that the call gets, if its wire has told others already; empty for any."""
     token_expires_s: float | None = None
     """When the caller's signed token expires, in seconds since the epoch; ``None`` if it has
     none."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import final
@@ -210,11 +211,12 @@ def call_request(
         query=MappingProxyType(request.query),
         peer=peer,
         token=token_of(request),
-        identity=bearer.identity,
+        identity=replace(bearer.identity, user=asked.user or bearer.identity.user),
         secure=secure,
         token_expires_s=bearer.expires_s,
         direction=asked.direction,
         answer=asked.answer,
+        call_id=asked.call_id,
         earlier=asked.earlier,
     )
 

@@ -176,6 +176,7 @@ class Server(SuggestsNames):
             proxies=proxies,
             is_encrypted=ssl is not None,
         )
+        self._takeovers.share(wires)
         self._is_encrypted = ssl is not None
         patient = [PatientListener(one, lambda: self._accepting.wait()) for one in listeners]
         self._listeners: list[Any] = [
@@ -377,7 +378,7 @@ class Server(SuggestsNames):
         self, wire: Wire, request: CallRequest, address: str | None, connection: WireConnection
     ) -> None:
         """Give a connection a call and an account, and end both."""
-        call_id = token_hex(8)
+        call_id = request.call_id or token_hex(8)
         give_back = partial(self._give_room_back, call_id, address)
         with self._takeovers.arrival():
             why_not = await self._reserve_room(call_id, address)

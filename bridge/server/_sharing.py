@@ -78,6 +78,18 @@ class KeepsCalls(Protocol):
         """
         ...
 
+    async def leave_note(self, key: str, text: str) -> bool:
+        """Leave a text for whoever asks for it first; return whether that was possible."""
+        ...
+
+    async def fetch_note(self, key: str) -> str | None:
+        """Return a text that was left, once; ``None`` for none."""
+        ...
+
+    async def has(self, call_id: str) -> bool:
+        """Whether anything is kept of a call."""
+        ...
+
 
 class Sharing(Protocol):
     """What a server asks before it lets somebody in, and before it leaves.
@@ -130,6 +142,10 @@ class Sharing(Protocol):
 
     def give_back_late(self, address: str | None) -> None:
         """Count one less."""
+
+    async def has_call(self, call_id: str) -> bool:
+        """Whether another worker has a call."""
+        ...
 
     async def leave(self) -> bool:
         """Say that this server is about to end; return whether others go on behind its port."""
@@ -218,6 +234,10 @@ class Alone:
     def give_back_late(self, address: str | None) -> None:
         """Count one less."""
         self._addresses.give_back_late(address)
+
+    async def has_call(self, call_id: str) -> bool:
+        """Return False: there is no other."""
+        return False
 
     async def leave(self) -> bool:
         """Return False: there is no other."""

@@ -7,7 +7,7 @@ Rule 3. Nobody who has been let in is sent away: what still arrives is waited fo
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, final
 
@@ -21,7 +21,7 @@ from bargein.routes.logs import get_logger
 from ..websocket import Connection
 from ..websocket._protocol_log import PROTOCOL_LOG
 from ..wires._server_limits import HARD_LIMIT_FACTOR, Limits
-from ..wires._takeover import GivesAway
+from ..wires._takeover import GivesAway, Shares
 from ..wires._wire import RefusalCode, RequestRefusedError, Resumes, Session, Wire
 from ._call_account import CallAccount
 from ._sharing import KeepsCalls, ResumedConnection, Sharing
@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 LOOK_S = 0.02
 """How often calls are looked at, in seconds; each time one leaves.  Taking a call takes about 10 ms
 of processor time."""
+
+LOST_S = 4.0
+"""How many seconds a call may take to be known as lost: one whose worker hangs takes three."""
+
+AGAIN_S = 0.05
+"""How often that is asked, in seconds."""
 
 DEPART_S = 1.5
 """How many seconds a call may take to leave once time is up, before the server is closed."""
@@ -140,6 +146,32 @@ class Takeovers:
             raise RequestRefusedError(why_not, "there is no room for the call now")
         return recorder
 
+    # --- what the wires of several servers share --------------------------------------------------
+
+    def share(self, wires: Iterable[Wire]) -> None:
+        """Let wires share what is to be known of their calls, if there is a journal."""
+        for wire in wires:
+            if self._journals is not None and isinstance(wire, Shares):
+                wire.share(self)
+
+    async def leave_note(self, key: str, text: str) -> bool:
+        """Leave a text for whichever server asks for it first; see ``SharedCalls``."""
+        return self._journals is not None and await self._journals.leave_note(key, text)
+
+    async def fetch_note(self, key: str) -> str | None:
+        """Return a text that was left, once; ``None`` for none."""
+        return None if self._journals is None else await self._journals.fetch_note(key)
+
+    async def is_lost(self, call_id: str) -> bool:
+        """Whether a call waits for somebody to go on with it; known after ``LOST_S`` at most."""
+        with trio.move_on_after(LOST_S):
+            while self._journals is not None and await self._journals.has(call_id):
+                is_here = call_id in self._hosted
+                if not is_here and not await self._sharing.has_call(call_id):
+                    return True
+                await trio.sleep(AGAIN_S)
+        return False
+
     # --- calls that leave -------------------------------------------------------------------------
 
     def note_over(self) -> None:
@@ -176,7 +208,7 @@ class Takeovers:
             self.is_draining = True
         moves = others_listen or (journals is not None and journals.is_shared)
         for account, session, _ in tuple(self._hosted.values()):
-            if not (moves and isinstance(session, GivesAway)):
+            if not (moves and _can_leave(account, session)):
                 account.end("shutdown")
         if moves:
             await self.give_away()
@@ -198,12 +230,20 @@ class Takeovers:
                 call = account.call
                 if call is None or call.ended.is_set() or not isinstance(session, GivesAway):
                     continue
+                if not _can_leave(account, session):
+                    continue
                 if is_late or is_quiet(call):
                     log.info("call_leaves", call_id=account.call_id, quiet=is_quiet(call))
                     session.give_away()
                     if not is_late:
                         break
             await trio.sleep(LOOK_S)
+
+
+def _can_leave(account: CallAccount, session: Session) -> bool:
+    # What answers a call that the app has placed is known to this process alone.
+    is_known = account.recorder is not None and account.request.answer is None
+    return is_known and isinstance(session, GivesAway) and session.can_leave
 
 
 def resumed_connection(

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
+_NOTE = "note."
+"""Begins the ids under which notes stand among the calls."""
+
 
 class CallUnreachableError(BargeinError, ConnectionError):
     """Whether there is a call cannot be said now; its client may come back.
@@ -120,3 +123,43 @@ class RecordedCalls:
             raise CallUnreachableError(
                 "another line has come back with this token", "resume_expired"
             )
+
+    # --- notes ------------------------------------------------------------------------------------
+
+    async def leave_note(self, key: str, text: str) -> bool:
+        """Leave a text for whoever asks for it first; return whether the store has it."""
+        why = "it does not answer"
+        try:
+            with trio.move_on_after(KEPT_S), CONTAINED:
+                journal = await self._store.open(_NOTE + key)
+                journal.write("note", text)
+                await journal.close(forget=False)
+                return True
+        except Exception as error:  # noqa: BLE001 - a store can be anything
+            why = type(error).__name__
+        log.error("note_lost", error=why)
+        return False
+
+    async def fetch_note(self, key: str) -> str | None:
+        """Return a text that was left, once; ``None`` for none."""
+        try:
+            with trio.move_on_after(KEPT_S), CONTAINED:
+                read = await self._store.read(_NOTE + key)
+                taken = None if read is None else await self._store.claim(_NOTE + key, read.fence)
+                if taken is None:
+                    return None
+                journal, records = taken
+                await journal.close(forget=True)
+                return records.get("note")
+        except Exception as error:  # noqa: BLE001 - a store can be anything
+            log.error("note_lost", error=type(error).__name__)
+        return None
+
+    async def has(self, call_id: str) -> bool:
+        """Whether anything is kept of a call."""
+        try:
+            with trio.move_on_after(KEPT_S), CONTAINED:
+                return await self._store.read(call_id) is not None
+        except Exception as error:  # noqa: BLE001 - a store can be anything
+            log.warning("call_not_reached", error=type(error).__name__)
+        return False

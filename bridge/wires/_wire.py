@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
@@ -122,6 +122,11 @@ class HostedCall(Protocol):
     def forget(self) -> None:
         """Say that no client will come back for the end of this call."""
 
+    @property
+    def has_left(self) -> bool:
+        """Whether another process is to go on with the call."""
+        ...
+
     def leave(self, reason: str) -> None:
         """End the call here, for a reason, and leave it as it is now to another process."""
 
@@ -168,6 +173,10 @@ class NewCall:
     """Whether the app has placed the call."""
     answer: Callable[[Call], Awaitable[object]] | None = None
     """What answers it instead of the app's function; ``None`` for that."""
+    call_id: str = ""
+    """The id that it gets, which the wire has told others already; empty for any."""
+    user: str = field(default="", repr=False)
+    """Whose call it is, if that was not known before; empty for whoever sent the request."""
     earlier: tuple[Entry, ...] = ()
     """What was said before it, elsewhere; see ``CallRequest.earlier``."""
 

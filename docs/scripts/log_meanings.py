@@ -121,6 +121,10 @@ MEANINGS = {
     "its calls; it breaks its connections, whose clients come back",
     "call_fenced": "another process has taken the call, which ends here",
     "call_wanted_elsewhere": "the client came back to another server, which goes on with the call",
+    "caller_led_back": "the carrier asks what comes next for a caller whose server is gone, and is "
+    "told to connect them again",
+    "note_lost": "what a webhook announced cannot be left for the other workers, so that only this "
+    "one takes its socket: look at the store of the journals",
     "call_leaves": "this server ends, and leaves a call to others: `quiet`, or in mid-sentence",
     "call_not_reached": "a client came back, and the store of the journals does not answer: it is "
     "told to come again",

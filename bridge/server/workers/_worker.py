@@ -321,6 +321,10 @@ class ParentLink:
         """Count one less."""
         self._channel.send("give_back_late", address=address)
 
+    async def has_call(self, call_id: str) -> bool:
+        """Whether another worker has a call."""
+        return bool(await self._channel.ask("has_call", call_id=call_id))
+
     async def leave(self) -> bool:
         """Have a successor started; return whether others go on behind the port."""
         return bool(await self._channel.ask("leave"))
@@ -352,7 +356,7 @@ class ParentLink:
 
     async def hand_over(self, stream: trio.abc.Stream, resumed: ResumedConnection) -> bool:
         """Give a connection to the worker that has its call; False if none has it."""
-        if not await self._channel.ask("has_call", call_id=resumed.call_id):
+        if not await self.has_call(resumed.call_id):
             return False
         if isinstance(stream, trio.SocketStream):
             self._give_away(os.dup(stream.socket.fileno()), resumed)

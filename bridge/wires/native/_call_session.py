@@ -213,6 +213,8 @@ class CallSession:
             known = (self._recorder.saved.utterance, self._asked.utterance, self._asked.playing)
             self._transport.restart_player(max(one for one in known if one is not None))
 
+    can_leave = True
+
     def give_away(self) -> None:
         """Leave the call to another process, and tell the client to come back at once."""
         assert self._leaving is not None  # by run()

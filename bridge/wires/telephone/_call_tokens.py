@@ -7,6 +7,7 @@ and for a minute.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import secrets
 from collections import Counter
@@ -24,6 +25,15 @@ takes less than one."""
 
 MAX_WAITING = 1_000
 """How many announced calls may wait for their sockets."""
+
+
+RETURN = "r."
+"""Begins the key of a socket by which a caller comes back; no other key has a dot."""
+
+
+def key_of_return(token: str) -> str:
+    """Return the key of the socket by which a caller comes back with a token."""
+    return RETURN + hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 @final
@@ -99,6 +109,10 @@ class AnnouncedCall:
         """Record that the caller of a call is put through."""
         self.departure, self.hosted_as = departure, hosted_as
 
+    def expect(self, call_id: str) -> None:
+        """Record the id that its call gets."""
+        self.hosted_as = call_id
+
     def mark_connected(self) -> None:
         """Record that its socket has come; a second one is not its own."""
         self.has_socket = True
@@ -158,6 +172,18 @@ class AnnouncedCalls:
         self._open[caller] += 1
         return announced
 
+    def insert(self, call: AnnouncedCall) -> None:
+        """Take a call that another server has announced, or this one before."""
+        self._by_key[call.key] = call
+        self._open[call.caller] += 1
+
+    def hand_out(self) -> list[AnnouncedCall]:
+        """Remove and return the calls whose sockets may come to any server."""
+        given = [one for one in self._by_key.values() if one.placed is None and not one.has_socket]
+        for one in given:
+            self._forget(one)
+        return given
+
     def announce_return(self, call: AnnouncedCall, returns_to: str) -> AnnouncedCall:
         """Announce the socket by which a caller comes back to their call; no limit refuses it.
 
@@ -167,9 +193,12 @@ class AnnouncedCalls:
         """
         self._forget_old()
         expires_s = trio.current_time() + EXPIRES_S
-        back = AnnouncedCall(call.call, call.caller, call.called, expires_s, returns_to=returns_to)
-        self._by_key[back.key] = back
-        self._open[call.caller] += 1
+        back = AnnouncedCall(
+            call.call, call.caller, call.called, expires_s, returns_to=returns_to,
+            hosted_as=returns_to, base=call.base, after_url=call.after_url,
+        )  # fmt: skip
+        back.key = key_of_return(back.token)
+        self.insert(back)
         return back
 
     def connected(self, key: str) -> AnnouncedCall | None:

@@ -5,7 +5,8 @@ What differs between carriers is in their ``CarrierRules``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Literal, NoReturn, Protocol
 
@@ -17,11 +18,20 @@ from bargein.routes.logs import get_logger
 from ..._call_request import Identity
 from ...protocol._outbox import Outbox
 from ...validation.public_url import checked_public_url
-from ...websocket import Data, HttpRequest
+from ...websocket import Connection, Data, HttpRequest
 from ...websocket._connection import POLICY_VIOLATION
-from .._wire import NewCall, RequestRefusedError, ResumePlace, WireConnection
+from .._takeover import SharedCalls
+from .._wire import (
+    HostedCall,
+    NewCall,
+    RequestRefusedError,
+    ResumePlace,
+    Session,
+    WireConnection,
+)
 from ..text._text_session import MOST_FIRST, TextSession
-from ._call_tokens import AnnouncedCall, AnnouncedCalls
+from ._call_sharing import LeadsBack, SharedAnnouncements
+from ._call_tokens import RETURN, AnnouncedCall, AnnouncedCalls, key_of_return
 from ._cold_transfer import TransferOutcome
 from .carrier_account import CarrierAccount
 from .signatures import header_of
@@ -154,6 +164,7 @@ class CarrierDoor:
         self._mode: Literal["audio", "text"] = mode
         self._public_url = None if public_url is None else checked_public_url(public_url)
         self._calls = AnnouncedCalls(calls_per_number)
+        self._shared: SharedAnnouncements | None = None
         self.account = account
         if account is not None:
             self.webhooks = (*self.webhooks, *account.webhooks)
@@ -173,7 +184,16 @@ class CarrierDoor:
             wrong = self._rules.mistake(request, self._base(request), is_socket=is_socket)
             if wrong:
                 self._refuse(wrong)
+        if is_socket and self._shared is not None and self._calls.find(self._key(request)) is None:
+            return Identity(self.name)  # whose it is says the note of another server
         return Identity(self._announced(request).caller if is_socket else self.name)
+
+    def share(self, calls: SharedCalls) -> None:
+        """Share what is announced with other servers; see ``Shares``."""
+        self._shared = SharedAnnouncements(calls, self._calls)
+
+    def _key(self, request: HttpRequest) -> str:
+        return request.route.removeprefix(self.paths[0])
 
     def _is_socket(self, request: HttpRequest) -> bool:
         return request.route.startswith(self.paths[0])
@@ -188,7 +208,7 @@ class CarrierDoor:
         raise RequestRefusedError("forbidden", text, HTTPStatus.FORBIDDEN)
 
     def _announced(self, request: HttpRequest) -> AnnouncedCall:
-        announced = self._calls.find(request.route.removeprefix(self.paths[0]))
+        announced = self._calls.find(self._key(request))
         if announced is None:
             self._refuse(
                 f"no call was announced for this socket by {self.webhooks[0]}, or not lately"
@@ -197,7 +217,42 @@ class CarrierDoor:
 
     # --- webhooks and sockets -------------------------------------------------------------------
 
-    def answer(self, request: HttpRequest) -> NewCall | Response:
+    def answer(self, request: HttpRequest) -> NewCall | Response | Awaitable[NewCall | Response]:
+        """Announce a call, say what comes after it, or let its socket open; see ``Wire``."""
+        if self._shared is None:
+            return self.respond(request)
+        return self._answer_shared(request, self._shared)
+
+    async def _answer_shared(
+        self, request: HttpRequest, shared: SharedAnnouncements
+    ) -> NewCall | Response:
+        if self._is_socket(request):
+            await shared.fetch(self._key(request))
+            return self.respond(request)
+        answered = await self._lead_back(request, shared) or self.respond(request)
+        await shared.publish()
+        return answered
+
+    async def _lead_back(
+        self, request: HttpRequest, shared: SharedAnnouncements
+    ) -> Response | None:
+        """Return the answer that leads a caller back whose worker is gone; ``None`` for others."""
+        rules, call_id = self._rules, request.query.get("call", "")
+        if request.route != self.webhooks[1] or not call_id or not isinstance(rules, LeadsBack):
+            return None
+        if not (rules.is_signed(request) and rules.is_on_line(request)):
+            return None
+        if not await shared.is_lost(call_id):
+            return None
+        ringing, base = rules.ringing(request), self._base(request)
+        call = AnnouncedCall(
+            ringing.call, ringing.caller, ringing.called, 0.0,
+            base=base, after_url=base + self.webhooks[1],
+        )  # fmt: skip
+        log.info("caller_led_back", call_id=call_id)
+        return self._connect_to(self._calls.announce_return(call, call_id), base)
+
+    def respond(self, request: HttpRequest) -> NewCall | Response:
         """Announce a call, say what comes after it, or let its socket open.
 
         Raises:
@@ -232,11 +287,16 @@ class CarrierDoor:
         if announced is None:
             log.warning("calls_per_number", pii_number=caller)
             return self._rules.busy()
+        if self._shared is not None and placed is None:
+            announced.expect(self._shared.new_id())
         return self._connect_to(announced, base)
 
     def _connect_to(self, announced: AnnouncedCall, base: str) -> Response:
         url = f"{socket_url(base)}{self.paths[0]}{announced.key}"
-        return self._connect(url, base + self.webhooks[1], announced.token)
+        after = base + self.webhooks[1]
+        if announced.hosted_as:
+            after += f"?call={announced.hosted_as}"
+        return self._connect(url, after, announced.token)
 
     def _after_dial(self, request: HttpRequest) -> Response | None:
         """Note what became of a caller who was put through; return how they come back, if so."""
@@ -262,8 +322,10 @@ class CarrierDoor:
         """Whether a socket continues a call, whose caller was put through to nobody."""
         if not self._is_socket(request):
             return False
-        announced = self._calls.find(request.route.removeprefix(self.paths[0]))
-        return announced is not None and bool(announced.returns_to)
+        announced = self._calls.find(self._key(request))
+        if announced is None:
+            return self._shared is not None and self._key(request).startswith(RETURN)
+        return bool(announced.returns_to)
 
     async def resume(self, connection: WireConnection, place: ResumePlace) -> None:
         """Carry the socket of a caller who comes back, until it is over."""
@@ -278,9 +340,16 @@ class CarrierDoor:
                 opened = self.first_message(data)
         session = back = None
         if opened is not None:
-            back = self._calls.redeem(opened.call, opened.parameters.get("token", ""))
+            token = opened.parameters.get("token", "")
+            if self._shared is not None:
+                await self._shared.fetch(key_of_return(token))
+            back = self._calls.redeem(opened.call, token)
         if back is not None:
             self._calls.close(back)  # its call counts already
+            session = place.session_of(back.returns_to)
+        if session is None and back is not None and self._shared is not None:
+            if await self._continue_elsewhere(connection, place, back, opening, self._shared):
+                return
             session = place.session_of(back.returns_to)
         if not isinstance(session, TextSession):
             place.count_refusal("resume_expired")
@@ -291,6 +360,35 @@ class CarrierDoor:
                 await connection.run(outbox, lambda data: None)
             return
         await session.resume(connection, opening)
+
+    async def _continue_elsewhere(
+        self,
+        connection: WireConnection,
+        place: ResumePlace,
+        back: AnnouncedCall,
+        opening: Sequence[Data],
+        shared: SharedAnnouncements,
+    ) -> bool:
+        """Go on with a call of another server; return whether that is possible."""
+        await shared.leave(back)  # for the server that has the call, or this one
+        if await place.hand_over(back.returns_to, opening[-1]):
+            return True
+        await shared.fetch(back.key)
+        if not isinstance(connection, Connection):
+            return False
+        for data in opening:
+            connection.continue_after(data)
+        with suppress(RequestRefusedError):  # there is no room
+            return await place.adopt(
+                back.returns_to,
+                lambda saved: True,  # its token was good
+                lambda hosted: self.session(connection, hosted),
+            )
+        return False
+
+    def session(self, connection: WireConnection, call: HostedCall) -> Session:
+        """Return the session of a call."""
+        raise NotImplementedError
 
     def redeem(self, first: FirstMessage) -> AnnouncedCall:
         """Return the announced call that a socket's first message is of, once.
@@ -315,7 +413,7 @@ def _connected(mode: Literal["audio", "text"], announced: AnnouncedCall) -> NewC
     announced.mark_connected()
     placed = announced.placed
     if placed is None:
-        return NewCall(mode=mode)
+        return NewCall(mode=mode, call_id=announced.hosted_as, user=announced.caller)
     return NewCall(mode=mode, direction="outbound", answer=placed.answer)
 
 

@@ -11,6 +11,7 @@ from websockets.http11 import Response
 
 from ...websocket import Data, HttpRequest
 from .._wire import HostedCall, NewCall, Session, WireConnection
+from ._call_sharing import LeadsBack
 from ._call_tokens import EXPIRES_S, AnnouncedCall
 from ._carrier_door import CarrierDoor, CarrierRules, Connect
 from ._line_sound import resampler_from
@@ -89,13 +90,13 @@ class MediaDoor(CarrierDoor):
         self._speech = speech
         self._transfers: dict[str, tuple[str, str, float]] = {}
 
-    def answer(self, request: HttpRequest) -> NewCall | Response:
+    def respond(self, request: HttpRequest) -> NewCall | Response:
         """Announce a call, say what comes after it, or let its socket open.
 
         Raises:
             RequestRefusedError: The request is none of the carrier's.
         """
-        answered = super().answer(request)
+        answered = super().respond(request)
         if request.route != self.webhooks[1] or {"transfer", ROOM} & request.query.keys():
             return answered
         # A stream hands nothing on, so the target was kept here.
@@ -121,6 +122,7 @@ class MediaDoor(CarrierDoor):
             self._speech,
             tells_outcome=self._media_rules.tells_outcome,
             account=self.account,
+            can_leave=isinstance(self._media_rules, LeadsBack),
         )
 
     def _hand_on(self, call: AnnouncedCall, target: str, then: str) -> None:

@@ -32,6 +32,7 @@ def media_session(
     *,
     tells_outcome: bool = False,
     account: CarrierAccount | None = None,
+    can_leave: bool = False,
 ) -> TextSession:
     """Return the session of a call over a media stream; nothing happens before its ``run()``.
 
@@ -46,6 +47,7 @@ def media_session(
         speech: The ears and the voice of the call; ``None`` for the app's.
         tells_outcome: Whether the carrier tells what becomes of a caller who is put through.
         account: What the account does with calls by REST; ``None`` for nothing.
+        can_leave: Whether the carrier asks what comes next when its stream was closed.
     """
     transports: list[MediaTransport] = []
     line = CarrierLine(hosted, account, tells_outcome=tells_outcome)
@@ -64,4 +66,6 @@ def media_session(
                 return None
         raise RequestRefusedError("bad_message", "the first message is start")
 
-    return TextSession(connection, hosted, new_transport, opening=opening, speech=speech)
+    return TextSession(
+        connection, hosted, new_transport, opening=opening, speech=speech, can_leave=can_leave
+    )

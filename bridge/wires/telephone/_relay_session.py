@@ -34,6 +34,8 @@ class RelaySession(TextSession):
         redeem: Redeem,
         release: Callable[[AnnouncedCall], None],
         account: CarrierAccount | None = None,
+        *,
+        can_leave: bool = False,
     ) -> None:
         """Keep what the call needs; nothing happens before ``run()``.
 
@@ -44,6 +46,7 @@ class RelaySession(TextSession):
             redeem: Returns the announced call that the first message is of.
             release: Called with it when it is over.
             account: What the account does with calls by REST; ``None`` for nothing.
+            can_leave: Whether the carrier asks what comes next when its relay was closed.
         """
         transports: list[RelayTransport] = []
 
@@ -59,7 +62,7 @@ class RelaySession(TextSession):
             transports.append(RelayTransport(codec, outbox, hosted, account))
             return transports[0]
 
-        super().__init__(connection, hosted, new_transport, opening=opening)
+        super().__init__(connection, hosted, new_transport, opening=opening, can_leave=can_leave)
 
 
 REFUSED = HTTPStatus.FORBIDDEN

@@ -131,6 +131,10 @@ class TwilioRules:
         """Return what a webhook says of its call."""
         return _twiml.ringing(_fields(request))
 
+    def is_on_line(self, request: HttpRequest) -> bool:
+        """Whether a webhook says that the caller is still there; see ``LeadsBack``."""
+        return _fields(request).get("CallStatus") == "in-progress"
+
     def busy(self) -> Response:
         """Return the answer by which the caller hears that the line is busy."""
         return _twiml.busy()
@@ -206,7 +210,13 @@ class TwilioRelay(CarrierDoor):
     def session(self, connection: WireConnection, call: HostedCall) -> RelaySession:
         """Return the session of a call."""
         return RelaySession(
-            connection, call, RelayCodec(DIALECT), self.redeem, self.release, self.account
+            connection,
+            call,
+            RelayCodec(DIALECT),
+            self.redeem,
+            self.release,
+            self.account,
+            can_leave=True,
         )
 
 

@@ -63,6 +63,7 @@ class TextSession:
 
     __slots__ = (
         "_connection", "_hosted", "_metrics", "_open", "_outbox", "_over", "_speech", "_transport",
+        "can_leave",
     )  # fmt: skip
 
     def __init__(
@@ -73,6 +74,7 @@ class TextSession:
         *,
         opening: TakeFirst | None = None,
         speech: SpeechStack | None = None,
+        can_leave: bool = False,
     ) -> None:
         """Keep what the call needs; nothing happens before ``run()``.
 
@@ -83,7 +85,9 @@ class TextSession:
                 it goes over the wire.
             opening: Takes the first message, before the call is opened; ``None`` opens it at once.
             speech: The ears and the voice of the call; ``None`` for the app's.
+            can_leave: Whether the far side comes back when its socket is closed.
         """
+        self.can_leave = can_leave
         self._connection = connection
         self._hosted = hosted
         self._metrics = hosted.metrics
@@ -127,9 +131,12 @@ class TextSession:
                 end = await self._hosted.run(
                     self._transport, speech=self._speech, opened=self._transport.opened
                 )
-                if end.was_refused:
+                if self._hosted.has_left:
+                    await self._hosted.release()
+                elif end.was_refused:
                     self._connection.end_with(end.close_code, end.code or "")
-                for last in () if self._outbox.is_closed else self._transport.goodbye(end):
+                is_silent = self._outbox.is_closed or self._hosted.has_left
+                for last in () if is_silent else self._transport.goodbye(end):
                     self._outbox.enqueue(last)
                 self._outbox.close()
                 with trio.move_on_after(self._hosted.limits.close_s):
@@ -138,6 +145,10 @@ class TextSession:
         finally:
             release()
             self._hosted.forget()
+
+    def give_away(self) -> None:
+        """Leave the call to another process, which the far side reaches by itself."""
+        self._hosted.leave("moved")
 
     async def _opened(self, opening: TakeFirst) -> Callable[[], None]:
         """Let the first messages open the call; return what is called once it is over.

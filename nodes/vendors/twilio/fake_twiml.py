@@ -269,11 +269,14 @@ class FakeLeg:
             ping_s=None,
         ) as socket:
             await self.line.connect(socket, dict(relay.attrib), given)
+            self.form["CallStatus"] = "in-progress"
             self._is_connected()
             self._is_connected = lambda: None
             await self.line.run(socket)
         handoff = self.line.handoff
-        return None if handoff is None else {"SessionStatus": "ended", "HandoffData": handoff}
+        if handoff is None:  # the agent has not ended it: the socket was closed, or lost
+            return {"SessionStatus": "failed"}
+        return {"SessionStatus": "ended", "HandoffData": handoff}
 
     async def _run_dial(self, verb: ElementTree.Element) -> dict[str, str]:
         room = verb.find("Conference")

@@ -1,0 +1,89 @@
+"""What the workers of one number share: calls that a webhook announced to one of them, and whose
+socket comes to another, and callers who come back to a call whose worker is gone.
+
+Rule 1. What is announced is left as a note that one worker gets, once.
+Rule 2. A caller is led back only to a call that is recorded, and that nobody has.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from secrets import token_hex
+from typing import Protocol, final, runtime_checkable
+
+import trio
+
+from ...websocket import HttpRequest
+from .._takeover import SharedCalls
+from ._call_tokens import EXPIRES_S, AnnouncedCall, AnnouncedCalls
+
+MOST_FETCHES = 20
+"""How many notes may be asked for at once: whoever guesses paths does not occupy the store."""
+
+_TEXTS = (
+    "call", "caller", "called", "key", "token", "base", "after_url", "returns_to", "hosted_as",
+)  # fmt: skip
+
+
+@runtime_checkable
+class LeadsBack(Protocol):
+    """A carrier that asks what comes next when a socket was lost; it says so by this method."""
+
+    def is_on_line(self, request: HttpRequest) -> bool:
+        """Whether a signed webhook says that the caller is still there."""
+        ...
+
+
+@final
+class SharedAnnouncements:
+    """The announced calls of one wire, among several servers."""
+
+    def __init__(self, calls: SharedCalls, announced: AnnouncedCalls) -> None:
+        """Share from now on.
+
+        Args:
+            calls: What the servers share.
+            announced: Those of this server.
+        """
+        self._calls = calls
+        self._announced = announced
+        self._fetches = 0
+
+    async def publish(self) -> None:
+        """Let any server have the calls that were announced here."""
+        for call in self._announced.hand_out():
+            if not await self.leave(call):
+                self._announced.insert(call)  # its socket may come to this one
+
+    async def leave(self, call: AnnouncedCall) -> bool:
+        """Let any server have a call; return whether that was possible."""
+        left_s = call.expires_s - trio.current_time()
+        fields = {name: getattr(call, name) for name in _TEXTS}
+        fields["until"] = time.time() + left_s
+        return await self._calls.leave_note(call.key, json.dumps(fields))
+
+    async def fetch(self, key: str) -> None:
+        """Let this server have the call of a key, if any has announced it."""
+        if self._announced.find(key) is not None or self._fetches >= MOST_FETCHES:
+            return
+        self._fetches += 1
+        try:
+            text = await self._calls.fetch_note(key)
+        finally:
+            self._fetches -= 1
+        if text is None:
+            return
+        fields = json.loads(text)
+        left_s = min(fields["until"] - time.time(), EXPIRES_S)
+        if left_s > 0:
+            texts = {name: fields[name] for name in _TEXTS}
+            self._announced.insert(AnnouncedCall(expires_s=trio.current_time() + left_s, **texts))
+
+    async def is_lost(self, call_id: str) -> bool:
+        """Whether a call waits for its caller, as its worker is gone."""
+        return await self._calls.is_lost(call_id)
+
+    def new_id(self) -> str:
+        """Return the id of a new call, which the carrier is told in addresses that it signs."""
+        return token_hex(8)

@@ -1,0 +1,169 @@
+"""A telephone call whose server is gone goes on at another one, to which the carrier leads it."""
+
+from __future__ import annotations
+
+import re
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+
+from bargein import App
+from bargein.events import AgentResponse, UserTranscriptionReceived
+from bargein.fakes import FakeTwilio
+from bargein.phone import Twilio
+from bargein.server import Limits, open_server
+from bargein.testing import SpelledSpeech
+from tests.bridge.takeover.memory_journals import MemoryJournals, recorded
+from tests.memory_listener import MemoryListener
+
+URL = "https://voice.example.com"
+WORDS = ", ".join(f"word{number}" for number in range(30)) + "."
+
+CARRIES = ["text", pytest.param("sound", marks=pytest.mark.proof)]
+
+
+class Servers:
+    """Servers of one number, which share their calls.
+
+    Attributes:
+        calls: The calls, in the order of their answers.
+        asked: To which server each connection of the carrier goes, from now on; then to the last.
+        journals: What they share.
+    """
+
+    def __init__(self, answer, fake, *, drain_s=2.0):
+        self.calls, self.asked = [], []
+        self.journals = MemoryJournals()
+        self._answer, self._fake, self._limits = answer, fake, Limits(drain_s=drain_s)
+        self._doors = [MemoryListener(), MemoryListener()]
+        self._stops = [trio.Event(), trio.Event()]
+
+    async def dial(self):
+        """Connect the carrier with a server."""
+        number = self.asked.pop(0) if self.asked else 1
+        return await self._doors[number].dial()
+
+    def stop(self):
+        """Let the first server end in order."""
+        self._stops[0].set()
+
+    async def run(self, number, *, task_status):
+        """Run one of them until it is stopped."""
+
+        async def answer(call):
+            self.calls.append(call)
+            await self._answer(call)
+
+        account = Twilio(
+            speech=SpelledSpeech() if self._fake.carries == "sound" else None,
+            account_sid=self._fake.account_sid,
+            auth_token=self._fake.auth_token,
+            transport=self._fake.transport(),
+        )
+        async with open_server(
+            App(answer, phone=account),
+            wires=account.wires(URL),
+            listeners=[self._doors[number]],
+            public_url=URL,
+            token="of nobody at all",
+            journals=recorded(self.journals, is_shared=True),
+            limits=self._limits,
+        ):
+            task_status.started()
+            await self._stops[number].wait()
+
+
+@asynccontextmanager
+async def ringing(answer, *, carries="text", asked=(0, 0), **options):
+    """A call to two servers, whose webhook and socket come to those that are named."""
+    fake = FakeTwilio(carries=carries)
+    servers = Servers(answer, fake, **options)
+    servers.asked[:] = asked
+    async with trio.open_nursery() as nursery:
+        for number in (0, 1):
+            await nursery.start(servers.run, number)
+        async with fake.call(servers.dial, voice_url=f"{URL}/twilio/voice") as line:
+            yield servers, line, fake
+        nursery.cancel_scope.cancel()
+
+
+async def counts(call):
+    """Count once, and echo what is said."""
+    agent = call.bridge(name="agent")
+
+    async def reply(message):
+        yield AgentResponse(content=f"You said {message.event.content}.")
+
+    agent.on(UserTranscriptionReceived).stream(reply).broadcast()
+    if call.resumed is None:
+        call.say(WORDS)
+
+
+async def test_a_socket_may_come_to_another_server_than_its_webhook(autojump_clock):
+    """What one has announced, another one takes, once."""
+    async with ringing(counts, asked=(0, 1)) as (servers, line, _):
+        await line.quiet()
+        assert line.heard.strip() == WORDS
+        assert servers.calls[0].request.identity.user == "+15550001"
+
+
+@pytest.mark.parametrize("carries", CARRIES)
+async def test_a_call_in_mid_sentence_goes_on_at_another_server(autojump_clock, carries):
+    """Its server is gone: the carrier asks what comes next, and the rest is heard."""
+    async with ringing(counts, carries=carries) as (servers, line, _):
+        await trio.sleep(5.0)
+        before = line.heard
+        assert 10 < len(before) < len(WORDS)
+        servers.journals.lose(servers.calls[0].call_id)
+        await line.cut_off()
+        await line.quiet()
+        heard = line.heard.strip()
+        assert heard.startswith(before)
+        if carries == "text":
+            assert heard.split() == WORDS.split()
+        else:  # a mark every tenth of a second says what was heard
+            assert list(dict.fromkeys(re.findall(r"word\d+", heard))) == WORDS[:-1].split(", ")
+            assert len(heard) <= len(WORDS) + len("word00, ") * 2
+        assert [one.call_id for one in servers.calls] == [servers.calls[0].call_id] * 2
+        await line.says("hello")
+        await line.quiet()
+        assert line.heard.strip().endswith("You said hello.")
+    assert servers.calls[1].end_reason == "hangup"
+    assert servers.journals.records == {}
+
+
+@pytest.mark.parametrize("carries", CARRIES)
+async def test_a_server_that_ends_gives_its_telephone_calls_away(autojump_clock, carries):
+    """In a quiet moment no word is lost; the same caller goes on with the other server."""
+    async with ringing(counts, carries=carries, drain_s=60.0) as (servers, line, _):
+        await trio.sleep(5.0)
+        servers.stop()
+        await trio.sleep(40.0)
+        assert line.heard.strip() == WORDS
+        assert [one.end_reason for one in servers.calls] == ["moved", ""]
+        await line.says("hello")
+        await line.quiet()
+        assert line.heard.strip() == WORDS + "You said hello."
+
+
+async def test_a_caller_who_hangs_up_is_led_nowhere(autojump_clock):
+    """Nor is anybody by the webhook of a call that is over, or that somebody has."""
+    async with ringing(counts) as (servers, line, fake):
+        await trio.sleep(2.0)
+        call_id = servers.calls[0].call_id
+        ended = f"{URL}/twilio/ended?call={call_id}"
+        form = {"CallSid": line.sid, "From": "+15550001", "To": "+15550100"}
+        there, gone = form | {"CallStatus": "in-progress"}, form | {"CallStatus": "completed"}
+        servers.asked[:] = [0]
+        _, body = await fake.post(servers.dial, ended, there)  # replayed: the call has a server
+        assert b"<Hangup/>" in body
+        servers.journals.lose(call_id)
+        _, body = await fake.post(servers.dial, ended, gone)
+        assert b"<Hangup/>" in body
+        line.hang_up()
+        await trio.sleep(1.0)
+        servers.journals.records.pop(call_id, None)
+        _, body = await fake.post(servers.dial, ended, there)
+        assert b"<Hangup/>" in body
+    assert len(servers.calls) == 1
