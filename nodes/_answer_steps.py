@@ -66,7 +66,12 @@ class AnswerSteps:
     """The messages for the model: the conversation before the answer, then the answer's steps."""
 
     def __init__(
-        self, context: ConversationContext, history: History, last_asked: LastAsked
+        self,
+        context: ConversationContext,
+        history: History,
+        last_asked: LastAsked,
+        *,
+        is_begun: bool = False,
     ) -> None:
         """Start from the conversation.
 
@@ -74,8 +79,10 @@ class AnswerSteps:
             context: The conversation.
             history: The history of the call, which includes the conversation.
             last_asked: What models were last asked about in this call.
+            is_begun: Whether the conversation ends with the beginning of this answer.
         """
         self._context = context
+        self._last_word = GO_ON if is_begun else YOUR_TURN
         self._history = history
         self._last_asked = last_asked
         self.restart()
@@ -93,7 +100,7 @@ class AnswerSteps:
         self._seen = len(self._before)
         self._waits_for_results = bool(self._history.unsettled)
         in_order = self._last_asked.in_order(self._before.entries)
-        self._before = with_last_word(self._before.with_entries(in_order))
+        self._before = with_last_word(self._before.with_entries(in_order), self._last_word)
         self.newest_seen = newest(self._before.entries)
         """The newest user words or job result that the model has seen."""
 
@@ -188,7 +195,7 @@ GO_ON = (
     "Your answer was broken off behind its last word, and the user hears it up to there. "
     "Go on with the next word, and repeat nothing."
 )
-"""The note that asks a model to continue another model's answer."""
+"""The note that asks a model to continue an answer of another model, or of another process."""
 
 YOUR_TURN = (
     "From the system; the user did not say this.\n"
@@ -303,7 +310,7 @@ def last_asked_of(call: AnsweredCall) -> LastAsked:
     return _of_calls.setdefault(call, LastAsked())
 
 
-def with_last_word(context: ConversationContext) -> ConversationContext:
+def with_last_word(context: ConversationContext, note: str) -> ConversationContext:
     """Return a snapshot that does not end with an agent's words; append a note if it would."""
     last = context.entries[-1] if context.entries else None
     if isinstance(last, UserEntry) and last.content.strip() and not last.is_returned:
@@ -311,7 +318,7 @@ def with_last_word(context: ConversationContext) -> ConversationContext:
     chat = context.as_chat()
     if not chat or chat[-1]["role"] != "assistant":
         return context
-    return context.copy(NoteEntry(trio.current_time(), YOUR_TURN))
+    return context.copy(NoteEntry(trio.current_time(), note))
 
 
 def newest(entries: Sequence[Entry]) -> Entry | None:

@@ -152,7 +152,11 @@ class ToolLoop:
             self._last_asked = last_asked_of(call)
         self._ending = AnswerEnding(self._answer, call, may_be_silent=self._plan.may_be_silent)
         history = History(context.entries) if call is None else call.history
-        self._story = AnswerSteps(context, history, self._last_asked)
+        begun = "" if self._answer is None else self._answer.continue_itself()
+        self._said_before = begun
+        self._continuation = Continuation(begun)
+        is_begun = bool(begun.strip())
+        self._story = AnswerSteps(context, history, self._last_asked, is_begun=is_begun)
 
     async def answer(self) -> AsyncGenerator[AgentResponse | AgentAudio, None]:
         """Yield the answer piece by piece; call it once.
@@ -241,7 +245,8 @@ class ToolLoop:
     async def _ask(self) -> AsyncGenerator[AgentResponse | AgentAudio, None]:
         """Ask the model once; yield its text and speech, and collect its tool calls."""
         is_finishing = self._ending.is_finishing and self._plan.audio_of is None
-        self._continuation = SentenceRest(self._text) if is_finishing else Continuation("")
+        if is_finishing:
+            self._continuation = SentenceRest(self._text)
         self._requests, self._text = [], ""
         self._has_sounded = self._is_answered = False
         answer = self._answer
@@ -276,6 +281,7 @@ class ToolLoop:
                     log.warning("question_shortened", pii_error=error.detail)
                     messages = shortened(asked)
         self._is_answered = True
+        self._continuation = Continuation("")
         self._model_ended("done")
 
     def _has_given(self) -> bool:

@@ -24,13 +24,17 @@ if TYPE_CHECKING:
 
 
 class RepeatedText:
-    """Text that a run generates again, which nobody is to hear twice."""
+    """Text that a run generates again, which nobody is to hear twice.
 
-    __slots__ = ("_left",)
+    Attributes:
+        text: All of it.
+    """
+
+    __slots__ = ("_left", "text")
 
     def __init__(self, text: str) -> None:
         """Expect all of a text."""
-        self._left = text
+        self.text = self._left = text
 
     def pass_over(self, text: str) -> str:
         """Return what of a piece of text is new; from the first difference on, everything is."""
@@ -180,6 +184,15 @@ class Answer:
     def expect_again(self, text: str) -> None:
         """Skip this text if its run generates it again."""
         self.ahead = RepeatedText(text)
+
+    def continue_itself(self) -> str:
+        """Return what was heard of it where another process generated it; empty for nothing.
+
+        Its run generates only the rest from now on.
+        """
+        begun = "" if self.ahead is None else self.ahead.text
+        self.ahead = None
+        return begun
 
     def add_background_text(self, text: str) -> None:
         """Keep text that it generates in the background, unheard."""

@@ -9,13 +9,13 @@ import trio
 from pydantic import BaseModel
 from structlog.testing import capture_logs
 
-from bargein import App
+from bargein import App, ChatNode
 from bargein.client import open_caller
 from bargein.conversations import SqliteConversations
 from bargein.events import AgentResponse, UserTranscriptionReceived
 from bargein.protocol import Resume, Resumed, TextInput, Transcript, decode_server, encode
 from bargein.server import Limits, open_server
-from bargein.testing import open_call
+from bargein.testing import ScriptedModel, open_call
 from bargein.websocket import ConnectionClosedError, open_websocket
 from tests.bridge.server.conftest import rising
 from tests.bridge.takeover.memory_journals import MemoryJournals, recorded
@@ -327,3 +327,41 @@ async def test_a_taken_call_that_greets_again_is_warned_of(asks, autojump_clock)
     told = [log for log in logs if log["event"] == "resumed_call_greets"]
     assert len(told) == (0 if asks else 1)
     assert all("call.resumed is None" in log["advice"] for log in told)
+
+
+@pytest.mark.parametrize(
+    "second",
+    ["and a slice of cake.", " and a slice of cake.", "You get a coffee and a slice of cake."],
+    ids=["next word", "a blank first", "repeated"],
+)
+async def test_a_model_goes_on_with_what_another_process_began(second, autojump_clock):
+    """It reads the beginning that was heard, and is asked for the rest of it, not for another."""
+    journals, doors, answers = MemoryJournals(), [MemoryListener(), MemoryListener()], []
+    models = [ScriptedModel(["You get ", "a coffee ", 60]), ScriptedModel(second)]
+
+    async def answer(call):
+        answers.append(call)
+        call.converse(ChatNode(models[len(answers) - 1], "You serve."))
+
+    async def dial():
+        return await doors[0].dial()
+
+    app = App(answer)
+    async with (
+        open_server(app, journals=recorded(journals), listeners=[doors[0]]),
+        open_server(app, journals=recorded(journals), listeners=[doors[1]]),
+        open_caller("ws://localhost/ws", mode="text", stream=dial) as caller,
+    ):
+        caller.write("What do I get?")
+        await trio.sleep(1)
+        doors.pop(0)
+        caller.drop_line()
+        await caller.wait_for(Resumed, lambda message: message.fresh)
+        await trio.sleep(1)
+        (entry,) = [one for one in answers[1].last_history if one.role == "agent"]
+    assert entry.heard == "You get a coffee and a slice of cake."
+    *_, asked, begun, note = models[1].requests[0].messages
+    assert (asked["role"], asked["content"]) == ("user", "What do I get?")
+    assert (begun["role"], begun["content"]) == ("assistant", "You get a coffee")
+    assert "Go on with the next word" in note["content"]
+    assert len(models[1].requests) == 1
