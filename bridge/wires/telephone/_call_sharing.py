@@ -7,9 +7,9 @@ Rule 2. A caller is led back only to a call that is recorded, and that nobody ha
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
-from secrets import token_hex
 from typing import Protocol, final, runtime_checkable
 
 import trio
@@ -21,9 +21,17 @@ from ._call_tokens import EXPIRES_S, AnnouncedCall, AnnouncedCalls
 MOST_FETCHES = 20
 """How many notes may be asked for at once: whoever guesses paths does not occupy the store."""
 
+ID_CHARS = 16
+"""As many as the id of any other call has."""
+
 _TEXTS = (
     "call", "caller", "called", "key", "token", "base", "after_url", "returns_to", "hosted_as",
 )  # fmt: skip
+
+
+def id_of(call: str) -> str:
+    """Return the id of a call by that of its carrier's, which is in what carriers sign."""
+    return hashlib.sha256(call.encode("utf-8", "replace")).hexdigest()[:ID_CHARS]
 
 
 @runtime_checkable
@@ -83,7 +91,3 @@ class SharedAnnouncements:
     async def is_lost(self, call_id: str) -> bool:
         """Whether a call waits for its caller, as its worker is gone."""
         return await self._calls.is_lost(call_id)
-
-    def new_id(self) -> str:
-        """Return the id of a new call, which the carrier is told in addresses that it signs."""
-        return token_hex(8)

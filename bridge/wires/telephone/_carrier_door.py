@@ -30,7 +30,7 @@ from .._wire import (
     WireConnection,
 )
 from ..text._text_session import MOST_FIRST, TextSession
-from ._call_sharing import LeadsBack, SharedAnnouncements
+from ._call_sharing import LeadsBack, SharedAnnouncements, id_of
 from ._call_tokens import RETURN, AnnouncedCall, AnnouncedCalls, key_of_return
 from ._cold_transfer import TransferOutcome
 from .carrier_account import CarrierAccount
@@ -237,14 +237,15 @@ class CarrierDoor:
         self, request: HttpRequest, shared: SharedAnnouncements
     ) -> Response | None:
         """Return the answer that leads a caller back whose worker is gone; ``None`` for others."""
-        rules, call_id = self._rules, request.query.get("call", "")
-        if request.route != self.webhooks[1] or not call_id or not isinstance(rules, LeadsBack):
+        rules = self._rules
+        if request.route != self.webhooks[1] or not isinstance(rules, LeadsBack):
             return None
         if not (rules.is_signed(request) and rules.is_on_line(request)):
             return None
-        if not await shared.is_lost(call_id):
-            return None
         ringing, base = rules.ringing(request), self._base(request)
+        call_id = id_of(ringing.call)
+        if not ringing.call or not await shared.is_lost(call_id):
+            return None
         call = AnnouncedCall(
             ringing.call, ringing.caller, ringing.called, 0.0,
             base=base, after_url=base + self.webhooks[1],
@@ -288,15 +289,12 @@ class CarrierDoor:
             log.warning("calls_per_number", pii_number=caller)
             return self._rules.busy()
         if self._shared is not None and placed is None:
-            announced.expect(self._shared.new_id())
+            announced.expect(id_of(ringing.call))
         return self._connect_to(announced, base)
 
     def _connect_to(self, announced: AnnouncedCall, base: str) -> Response:
         url = f"{socket_url(base)}{self.paths[0]}{announced.key}"
-        after = base + self.webhooks[1]
-        if announced.hosted_as:
-            after += f"?call={announced.hosted_as}"
-        return self._connect(url, after, announced.token)
+        return self._connect(url, base + self.webhooks[1], announced.token)
 
     def _after_dial(self, request: HttpRequest) -> Response | None:
         """Note what became of a caller who was put through; return how they come back, if so."""

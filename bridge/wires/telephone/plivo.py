@@ -150,6 +150,10 @@ class PlivoRules:
         fields = form_fields(request) or request.query
         return RingingCall(*(fields.get(name, "") for name in ("CallUUID", "From", "To")))
 
+    def is_on_line(self, request: HttpRequest) -> bool:
+        """Whether a webhook says that the caller is still there; see ``LeadsBack``."""
+        return form_fields(request).get("CallStatus") == "in-progress"
+
     def busy(self) -> Response:
         """Return the answer by which the caller hears that the line is busy."""
         return _answer('<Hangup reason="busy"/>')

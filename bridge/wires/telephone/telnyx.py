@@ -139,6 +139,10 @@ class TelnyxRules:
         """Return what a webhook says of its call."""
         return _twiml.ringing(_twiml.form_fields(request))
 
+    def is_on_line(self, request: HttpRequest) -> bool:
+        """Whether a webhook says that the caller is still there; see ``LeadsBack``."""
+        return _twiml.form_fields(request).get("CallStatus") == "in-progress"
+
     def busy(self) -> Response:
         """Return the answer by which the caller hears that the line is busy."""
         return _twiml.busy()

@@ -160,6 +160,10 @@ class FakePlivo(FakeStreamCarrier):
         told = {"CallUUID": call, "From": caller, "To": called}
         return told | {"CallStatus": "ringing", "Direction": "inbound", "Event": "StartApp"}
 
+    def ending(self) -> dict[str, str]:
+        """Return what is told besides when a stream is over."""
+        return {"CallStatus": "in-progress"}
+
     def request(self, url: str, fields: Mapping[str, str]) -> tuple[str, dict[str, str], bytes]:
         """Return the method, the headers and the body of a signed request to a webhook."""
         return "POST", {"Content-Type": FORM, **self.sign(url, fields)}, urlencode(fields).encode()

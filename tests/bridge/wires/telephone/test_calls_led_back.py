@@ -10,8 +10,8 @@ import trio
 
 from bargein import App
 from bargein.events import AgentResponse, UserTranscriptionReceived
-from bargein.fakes import FakeTwilio
-from bargein.phone import Twilio
+from bargein.fakes import FakePlivo, FakeTelnyx, FakeTelnyxMedia, FakeTwilio
+from bargein.phone import Plivo, Telnyx, Twilio
 from bargein.server import Limits, open_server
 from bargein.testing import SpelledSpeech
 from tests.bridge.takeover.memory_journals import MemoryJournals, recorded
@@ -21,6 +21,11 @@ URL = "https://voice.example.com"
 WORDS = ", ".join(f"word{number}" for number in range(30)) + "."
 
 CARRIES = ["text", pytest.param("sound", marks=pytest.mark.proof)]
+OTHERS = {
+    "telnyx": FakeTelnyx,
+    "telnyx-media": FakeTelnyxMedia,
+    "plivo": FakePlivo,
+}
 
 
 class Servers:
@@ -55,12 +60,7 @@ class Servers:
             self.calls.append(call)
             await self._answer(call)
 
-        account = Twilio(
-            speech=SpelledSpeech() if self._fake.carries == "sound" else None,
-            account_sid=self._fake.account_sid,
-            auth_token=self._fake.auth_token,
-            transport=self._fake.transport(),
-        )
+        account = account_of(self._fake)
         async with open_server(
             App(answer, phone=account),
             wires=account.wires(URL),
@@ -74,16 +74,30 @@ class Servers:
             await self._stops[number].wait()
 
 
+def account_of(fake):
+    """An app's account at a carrier."""
+    speech = None if getattr(fake, "carries", "sound") == "text" else SpelledSpeech()
+    shared = {"speech": speech, "transport": fake.transport()}
+    match fake:
+        case FakeTelnyx() | FakeTelnyxMedia():
+            keys = getattr(fake, "account", fake)
+            return Telnyx(api_key=keys.api_key, public_key=keys.public_key, **shared)
+        case FakePlivo():
+            return Plivo(auth_id=fake.auth_id, auth_token=fake.auth_token, **shared)
+    return Twilio(account_sid=fake.account_sid, auth_token=fake.auth_token, **shared)
+
+
 @asynccontextmanager
-async def ringing(answer, *, carries="text", asked=(0, 0), **options):
+async def ringing(answer, *, carries="text", asked=(0, 0), fake=None, **options):
     """A call to two servers, whose webhook and socket come to those that are named."""
-    fake = FakeTwilio(carries=carries)
+    fake = fake or FakeTwilio(carries=carries)
     servers = Servers(answer, fake, **options)
     servers.asked[:] = asked
+    name = type(account_of(fake)).__name__.lower()
     async with trio.open_nursery() as nursery:
         for number in (0, 1):
             await nursery.start(servers.run, number)
-        async with fake.call(servers.dial, voice_url=f"{URL}/twilio/voice") as line:
+        async with fake.call(servers.dial, voice_url=f"{URL}/{name}/voice") as line:
             yield servers, line, fake
         nursery.cancel_scope.cancel()
 
@@ -147,12 +161,29 @@ async def test_a_server_that_ends_gives_its_telephone_calls_away(autojump_clock,
         assert line.heard.strip() == WORDS + "You said hello."
 
 
+@pytest.mark.proof
+@pytest.mark.parametrize("wire", OTHERS)
+async def test_other_carriers_lead_callers_back(autojump_clock, wire):
+    """Each that asks what comes next, and says whether the caller is there."""
+    async with ringing(counts, fake=OTHERS[wire]()) as (servers, line, _):
+        await trio.sleep(5.0)
+        before = line.heard
+        assert len(before) < len(WORDS)
+        servers.journals.lose(servers.calls[0].call_id)
+        await line.cut_off()
+        await line.quiet()
+        heard = line.heard
+        assert list(dict.fromkeys(re.findall(r"word\d+", heard))) == WORDS[:-1].split(", ")
+        assert len(servers.calls) == 2
+    assert servers.calls[1].end_reason == "hangup"
+
+
 async def test_a_caller_who_hangs_up_is_led_nowhere(autojump_clock):
     """Nor is anybody by the webhook of a call that is over, or that somebody has."""
     async with ringing(counts) as (servers, line, fake):
         await trio.sleep(2.0)
         call_id = servers.calls[0].call_id
-        ended = f"{URL}/twilio/ended?call={call_id}"
+        ended = f"{URL}/twilio/ended"
         form = {"CallSid": line.sid, "From": "+15550001", "To": "+15550100"}
         there, gone = form | {"CallStatus": "in-progress"}, form | {"CallStatus": "completed"}
         servers.asked[:] = [0]
