@@ -279,6 +279,9 @@ class CarrierDoor:
             placed = self.account.placed_by(request)
             if placed is None:  # its order was given up: nobody is there to talk
                 return self._rules.after(request)
+        elif self.account is not None:
+            placed = self.account.placed.named(ringing.call)
+        if placed is not None:
             placed.report("answered")
             placed.name(ringing.call)
             caller, called = placed.number, placed.sender

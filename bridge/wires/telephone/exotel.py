@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hmac
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Literal, final
@@ -16,12 +17,15 @@ from urllib.parse import urlencode
 from pydantic_core import to_json
 from websockets.http11 import Response
 
+from ...validation.foreign_data import json_object
 from ...websocket import HttpRequest, http_response
 from .._signals import Signals
 from ._cold_transfer import TransferOutcome
 from ._media_codec import JsonMediaCodec, JsonNames, LineFormat, MediaDialect
 from ._media_door import MediaDoor
 from ._twiml import RingingCall, form_fields
+from .carrier_account import CarrierAccount
+from .placed_calls import DialStatus
 from .signatures import header_of
 
 if TYPE_CHECKING:
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 EXOTEL_SECRET_VARIABLE = "EXOTEL_WEBHOOK_SECRET"  # the name of a variable, not a secret
 VOICE_PATH = "/exotel/voice"
 ENDED_PATH = "/exotel/ended"
+STATUS_PATH = "/exotel/status"
 SOCKET_PATH = "/exotel/media/"
 
 USER = "bargein"
@@ -133,6 +138,26 @@ class ExotelRules:
         return http_response(HTTPStatus.OK, "application/json", body)
 
 
+_STATUSES: Mapping[str, DialStatus] = {
+    "completed": "completed",
+    "busy": "busy",
+    "no-answer": "no_answer",
+    "failed": "failed",
+    "canceled": "canceled",
+}
+
+
+def status_of(request: HttpRequest) -> DialStatus | None:
+    """Return the status of a placed call that Exotel tells; ``None`` for one that means nothing."""
+    fields = json_object(request.body)
+    if isinstance(fields, str):
+        return None
+    if fields.get("EventType") == "answered":
+        return "answered"
+    status = fields.get("Status")
+    return _STATUSES.get(status) if isinstance(status, str) else None
+
+
 @final
 class ExotelMedia(MediaDoor):
     """Calls of Exotel numbers: sound travels, and your app hears and speaks."""
@@ -156,6 +181,7 @@ class ExotelMedia(MediaDoor):
         public_url: str | None = None,
         rate_hz: ExotelRate = 8_000,
         calls_per_number: int | None = 3,
+        account: CarrierAccount | None = None,
     ) -> None:
         """Keep the secret; nothing is asked of Exotel.
 
@@ -169,6 +195,7 @@ class ExotelMedia(MediaDoor):
                 ``https://voice.example.com``; ``None`` takes it from the ``Host`` of each request.
             rate_hz: The sample rate of the stream; from 16 kHz on, a cut is exact to 100 ms.
             calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
+            account: What the account does with calls by REST; ``None`` for nothing.
 
         Raises:
             ValueError: `public_url` is no address of a server.
@@ -187,4 +214,5 @@ class ExotelMedia(MediaDoor):
             speech=speech,
             public_url=public_url,
             calls_per_number=calls_per_number,
+            account=account,
         )

@@ -182,6 +182,11 @@ class PlacedCalls:
         self._forget_old()
         return self._by_key.get(key)
 
+    def named(self, call: str) -> PlacedCall | None:
+        """Return the call of a carrier's id, where no address of a webhook can name it."""
+        self._forget_old()
+        return next((one for one in self._by_key.values() if one.call == call), None)
+
     async def place(
         self,
         carrier: Carrier,

@@ -9,8 +9,8 @@ import base64
 import json
 from collections.abc import Mapping
 from itertools import count
-from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from bargein.bridge.websocket import Data
 from bargein.bridge.wires.telephone import LineFormat
@@ -19,6 +19,10 @@ from bargein.bridge.wires.telephone.exotel import LEAST_BYTES, USER
 from ..twilio.fake_media import Delay
 from ..twilio.fake_stream import FakeStreamCarrier, Read
 from ..twilio.fake_stream_steps import StreamAnswer
+from ..twilio.fake_twiml import FakePhone
+
+if TYPE_CHECKING:
+    import httpx2
 
 __all__ = ["FakeExotel"]
 
@@ -98,6 +102,10 @@ class FakeExotel(FakeStreamCarrier):
 
     Attributes:
         secret: The password in the address of the webhook, for ``Exotel(secret=)``.
+        account_sid: The account, for ``Exotel(account_sid=)``.
+        api_key: Its key.
+        api_token: The key's token.
+        flow_id: The flow with the applet Voicebot.
         rate_hz: The sample rate of its streams.
     """
 
@@ -110,6 +118,7 @@ class FakeExotel(FakeStreamCarrier):
         rate_hz: int = 8_000,
         returns_marks: bool = True,
         delay: Delay = lambda: 0.0,
+        phones: Mapping[str, FakePhone] | None = None,
     ) -> None:
         """Make an account without calls.
 
@@ -118,8 +127,13 @@ class FakeExotel(FakeStreamCarrier):
             rate_hz: The sample rate of its streams.
             returns_marks: Whether it sends marks back.
             delay: Returns how many seconds each message is on its way, either way.
+            phones: Other people's telephones by number; one that is not there is answered.
         """
-        super().__init__(returns_marks=returns_marks, delay=delay)
+        super().__init__(returns_marks=returns_marks, delay=delay, phones=phones)
+        self.account_sid = "acme1"
+        self.api_key = "a key"
+        self.api_token = "a token"
+        self.flow_id = "4711"
         self.secret = secret
         self.rate_hz = rate_hz
 
@@ -135,8 +149,45 @@ class FakeExotel(FakeStreamCarrier):
         """Return the method, the headers and the body of a request to a webhook."""
         basic = base64.b64encode(f"{USER}:{self.secret}".encode()).decode()
         head = {"Authorization": f"Basic {basic}"}
+        if "EventType" in fields:
+            head["Content-Type"] = "application/json"
+            return "POST", head, json.dumps(dict(fields)).encode()
         head["Content-Type"] = "application/x-www-form-urlencoded"
         return "POST", head, urlencode(fields).encode()
+
+    def changed(self, status: str) -> dict[str, str]:
+        """Return what is told of a placed call: that it was answered, and how it ended."""
+        if status in ("initiated", "ringing"):
+            return {}
+        kind = "answered" if status == "in-progress" else "terminal"
+        return {"EventType": kind, "Status": status}
+
+    def transport(self) -> httpx2.MockTransport:
+        """Return the account's API, for ``Exotel(transport=)``."""
+        import httpx2
+
+        def answer(request: httpx2.Request) -> httpx2.Response:
+            self.requests.append(f"{request.method} {request.url.path}")
+            status, fields = self._rest(request)
+            return httpx2.Response(status, json=fields)
+
+        return httpx2.MockTransport(answer)
+
+    def _rest(self, request: httpx2.Request) -> tuple[int, dict[str, Any]]:
+        basic = base64.b64encode(f"{self.api_key}:{self.api_token}".encode()).decode()
+        if request.headers.get("Authorization") != f"Basic {basic}":
+            return 401, {"RestException": {"Status": 401, "Message": "Authentication failed"}}
+        assert request.url.path == f"/v1/Accounts/{self.account_sid}/Calls/connect.json"
+        form = {name: values[0] for name, values in parse_qs(request.content.decode()).items()}
+        assert form["Url"].endswith(f"/{self.account_sid}/exoml/start_voice/{self.flow_id}"), form
+        if self.phones.get(form["From"], FakePhone()).answers == 400:
+            return 400, {"RestException": {"Status": 400, "Message": "Bad Request"}}
+        status_url = form["StatusCallback"]
+        assert f"bargein:{quote(self.secret)}@" in status_url, status_url
+        call = self.place(
+            form["From"], form["CallerId"], self.voice_url, status_url, float(form["TimeOut"])
+        )
+        return 200, {"Call": {"Sid": call, "Status": "in-progress"}}
 
     def read_answer(self, body: bytes) -> StreamAnswer | None:
         """Return what the answer to a webhook tells; ``None`` if that is no stream."""
