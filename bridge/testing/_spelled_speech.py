@@ -71,10 +71,12 @@ class SpelledSpeech:
     def read(coded: bytes) -> str:
         """Return the text that sound spells; a character counts once its level is over.
 
+        Music is passed over: no level of it lasts for 2 ms.
+
         Args:
             coded: Mu-law, which was not resampled.
         """
-        runs = re.finditer(rb"([ -~])\1*(?=[^ -~])", coded)
+        runs = re.finditer(rb"([ -~])\1{15,}(?=[^ -~])", coded)
         return "".join(run.group(1).decode() for run in runs)
 
 
