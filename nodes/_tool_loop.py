@@ -152,7 +152,8 @@ class ToolLoop:
             self._last_asked = last_asked_of(call)
         self._ending = AnswerEnding(self._answer, call, may_be_silent=self._plan.may_be_silent)
         history = History(context.entries) if call is None else call.history
-        begun = "" if self._answer is None else self._answer.continue_itself()
+        ahead = None if self._answer is None else self._answer.ahead
+        begun = "" if ahead is None else ahead.leave_out()  # heard of another process
         self._said_before = begun
         self._continuation = Continuation(begun)
         is_begun = bool(begun.strip())

@@ -24,17 +24,18 @@ if TYPE_CHECKING:
 
 
 class RepeatedText:
-    """Text that a run generates again, which nobody is to hear twice.
+    """Text that a run generates again, which nobody is to hear twice."""
 
-    Attributes:
-        text: All of it.
-    """
-
-    __slots__ = ("_left", "text")
+    __slots__ = ("_left",)
 
     def __init__(self, text: str) -> None:
         """Expect all of a text."""
-        self.text = self._left = text
+        self._left = text
+
+    def leave_out(self) -> str:
+        """Return the text, which the run does not generate again but continues."""
+        left, self._left = self._left, ""
+        return left
 
     def pass_over(self, text: str) -> str:
         """Return what of a piece of text is new; from the first difference on, everything is."""
@@ -184,15 +185,6 @@ class Answer:
     def expect_again(self, text: str) -> None:
         """Skip this text if its run generates it again."""
         self.ahead = RepeatedText(text)
-
-    def continue_itself(self) -> str:
-        """Return what was heard of it where another process generated it; empty for nothing.
-
-        Its run generates only the rest from now on.
-        """
-        begun = "" if self.ahead is None else self.ahead.text
-        self.ahead = None
-        return begun
 
     def add_background_text(self, text: str) -> None:
         """Keep text that it generates in the background, unheard."""
