@@ -24,13 +24,13 @@ VENDORS = sorted(
 """One folder each; so a new vendor's name is known."""
 
 PLAIN = """
-    accept address and annotation argument audio base binding body cancellation canvas
-    captured chunk clock completion connect connection core damaged data deadline decision decorator
-    default demo detection detector download editor error espeak eval everywhere excerpt execution
-    failure field file folder for foreign format function guard hello http ignored import input json
-    launch lazy library listener listening local lock long main measure measurement merge
-    microphone missing monitoring network number nursery observer open option output parser part
-    pausable per phone picture piper plain player process public python reconnecting recorded
+    accept address and annotation argument audio base binding body cancellation canvas captured
+    chunk clock completion connect connection core damaged data deadline decision decorator default
+    demo detection detector download editor error espeak eval everywhere excerpt execution failure
+    field file folder for foreign format function guard hello http ignored import input json launch
+    lazy library listener listening local lock long main measure measurement merge microphone
+    missing monitoring network number nursery observer open option output parser part pausable per
+    phone picture piper plain player postgresql process public python reconnecting recorded
     recording rehearse remote repeated reply report resample resource result row runner running safe
     schema screen script scripted serve server service setting shared signature signed simulated
     slash small socket source sqlite start status store table target task telephone terminal testing

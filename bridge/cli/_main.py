@@ -34,12 +34,12 @@ from ..commands._target import TargetError, load_app
 from ..console import ConsoleError, add_options, chat
 from ..conversations import ConversationError
 from ..monitoring.error_text import where_in_app
+from ..operator_commands import add_calls
 from ..server import Limits, Server, UnguardedError, run
 from ..server._access import EmptyTokenError, ShortTokenError
 from ..server._proxies import TrustedProxies
 from ..server._server_options import ServerOptions
 from ..server._signed_token import BadSecretError
-from ..wires.operators._call_commands import add_calls
 from ._command_runner import exit_code
 from ._serve_options import (
     add_access,

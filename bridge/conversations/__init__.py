@@ -13,6 +13,7 @@ from ._entry_records import from_record as from_record
 from ._entry_records import to_record as to_record
 from ._errors import ConversationBusyError as ConversationBusyError
 from ._errors import ConversationError as ConversationError
+from ._postgresql_store import PostgresConversations as PostgresConversations
 from ._sqlite_store import SqliteConversations as SqliteConversations
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "ConversationInfo",
     "Conversations",
     "Entry",
+    "PostgresConversations",
     "SqliteConversations",
     "as_anthropic",
     "as_chat",

@@ -8,17 +8,15 @@ from typing import NamedTuple
 
 import trio
 
-from bargein.routes.error_containment import CONTAINED
 from bargein.routes.logs import get_logger
 
 from ..history._entries import Entry
 from ..history._repair import repair
 from ._answer_records import GrowingAnswers
-from ._entry_backlog import EntryBacklog
-from ._entry_records import to_record
 from ._errors import ConversationError
 from ._lock import ProcessLock
 from ._sqlite_file import SqliteDatabase
+from ._store_conversation import StoredConversation
 
 log = get_logger()
 
@@ -41,16 +39,13 @@ class ReadEntry(NamedTuple):
     """How many additions the file has for it; ``entry`` contains them already."""
 
 
-class SqliteConversation:
+class SqliteConversation(StoredConversation):
     """A conversation that is open for one call.
 
     Made by ``SqliteConversations.open_conversation()``.
 
     Attributes:
-        id: Its name in the store.
-        entries: Its entries when it was opened, repaired; times are in seconds of trio's clock.
         lock: Held while it is open; ``None`` if the disk does not support it.
-        trio_began_s: The Unix time at which trio's clock stood at 0.
     """
 
     def __init__(
@@ -61,33 +56,13 @@ class SqliteConversation:
         *,
         trio_began_s: float,
     ) -> None:
-        self.id = id
-        self.entries: tuple[Entry, ...] = ()
+        super().__init__(id, trio_began_s=trio_began_s)
         self.lock: ProcessLock | None = None
-        self.trio_began_s = trio_began_s
         self._database = database
         self._attach = attach
         self._is_attached = False
-        self._is_closed = False
         self._is_listed = False
-        self._numbers: list[int] = []
-        self._next = 0
-        self._unwritten = EntryBacklog(id)
         self._answers = GrowingAnswers()
-        self._woken = trio.Event()
-        self._trouble = ""
-        self._on_trouble: Callable[[str], None] | None = None
-
-    @property
-    def on_trouble(self) -> Callable[[str], None] | None:
-        """Called with a text for people when entries cannot be saved; once for each series."""
-        return self._on_trouble
-
-    @on_trouble.setter
-    def on_trouble(self, told: Callable[[str], None] | None) -> None:
-        self._on_trouble = told
-        if self._trouble and told is not None:
-            told(self._trouble)
 
     def write(self, index: int, entry: Entry) -> None:
         """Save an entry before returning, or keep it until it can be saved.
@@ -100,7 +75,7 @@ class SqliteConversation:
             entry: The entry; after the conversation was closed it is lost, and logged.
         """
         if self._is_closed:
-            log.error("conversation_entry_lost", pii_conversation=self.id, index=index, closed=True)
+            self._report_late(index)
             return
         if self._unwritten or not self._is_attached or not self._try(index, entry):
             self._unwritten.keep(index, entry)
@@ -118,7 +93,7 @@ class SqliteConversation:
         try:
             await self._attach(self)
         except (sqlite3.Error, OSError) as error:
-            self._report_trouble(error)
+            self._report(error)
             self._woken.set()
 
     def lock_by(self, take_lock: Callable[[str], ProcessLock]) -> None:
@@ -187,13 +162,10 @@ class SqliteConversation:
             if error is None:
                 break
             if not _is_busy(error) or trio.current_time() - began_s >= BUSY_S:
-                self._report_trouble(error)
+                self._report(error)
             await trio.sleep(wait_s)
             wait_s = min(2 * wait_s, MAX_RETRY_S)
-        if self._trouble:
-            self._trouble = ""
-            log.info("conversation_saved_again", pii_conversation=self.id)
-        self._unwritten.report_lost()
+        self._report_saved()
 
     async def _retry(self) -> Exception | None:
         try:
@@ -241,40 +213,8 @@ class SqliteConversation:
         self._is_listed = self._is_listed or touch
         self._answers.written({index: entries[index] for index in records})
 
-    def _records(self, entries: Mapping[int, Entry]) -> dict[int, str]:
-        records: dict[int, str] = {}
-        for index, entry in entries.items():
-            try:
-                with CONTAINED:
-                    records[index] = to_record(entry, self.trio_began_s)
-            except Exception as error:  # noqa: BLE001  # tool arguments can be anything; the call continues
-                log.error("conversation_entry_unwritable", index=index, error=type(error).__name__)
-                self._unwritten.forget(index)
-        return records
-
-    def _number(self, index: int) -> int:
-        """Return the number of an entry in the file; unreadable records there keep theirs."""
-        while len(self._numbers) <= index:
-            self._numbers.append(self._next)
-            self._next += 1
-        return self._numbers[index]
-
-    def _report_trouble(self, error: Exception) -> None:
-        if self._trouble:
-            return
-        doing = "saved" if self._is_attached else "loaded and saved"
-        self._trouble = (
-            f"the conversation {self.id!r} cannot be {doing} ({error}); it continues, and saving "
-            "is retried"
-        )
-        log.error(
-            "conversation_trouble",
-            pii_conversation=self.id,
-            file=str(self._database.path),
-            error=str(error),
-        )
-        if self._on_trouble is not None:
-            self._on_trouble(self._trouble)
+    def _report(self, error: Exception) -> None:
+        self._report_trouble(str(error), is_loaded=self._is_attached, file=str(self._database.path))
 
 
 def _is_busy(error: Exception) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from os import PathLike
@@ -19,14 +18,13 @@ from ._errors import ConversationBusyError, ConversationError
 from ._lock import ProcessLock
 from ._sqlite_conversation import ReadEntry, SqliteConversation
 from ._sqlite_file import SqliteDatabase
+from ._store_conversation import check_id, trio_began_s
 
 CLOSE_S = 5.0
 """How many seconds closing a conversation may take: one more attempt to save, and a last sync."""
 
 LAST_SAVE_S = 3.0
 """How many of them the attempt to save may take."""
-
-MAX_ID_CHARS = 256
 
 
 class SqliteConversations:
@@ -63,9 +61,9 @@ class SqliteConversations:
             ConversationError: A newer version wrote it.
             ValueError: The id is empty, too long or not a string.
         """
-        _check(id)
+        check_id(id)
         conversation = SqliteConversation(
-            id, self._database, self._attach, trio_began_s=_trio_began_s()
+            id, self._database, self._attach, trio_began_s=trio_began_s()
         )
         async with self._gate:
             self._users += 1
@@ -99,7 +97,7 @@ class SqliteConversations:
             ConversationBusyError: It is open in a call.
             ConversationError: The file cannot be written to.
         """
-        _check(id)
+        check_id(id)
         try:
             await trio.to_thread.run_sync(self._delete, id)
         except (sqlite3.Error, OSError) as error:
@@ -159,23 +157,3 @@ class SqliteConversations:
             self._users -= 1
             if not self._users:
                 await trio.to_thread.run_sync(self._database.close)
-
-
-def _check(id: str) -> None:
-    if not isinstance(id, str) or not 0 < len(id) <= MAX_ID_CHARS or not _is_text(id):
-        raise ValueError(
-            f"a conversation id is a text of 1 to {MAX_ID_CHARS} characters, not {id!r}"
-        )
-
-
-def _is_text(id: str) -> bool:
-    try:
-        id.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _trio_began_s() -> float:
-    # Wall-clock time relates the clocks of processes; it is read once for each call.
-    return time.time() - trio.current_time()

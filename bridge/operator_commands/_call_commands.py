@@ -17,10 +17,10 @@ from pydantic_core import from_json, to_json
 from bargein.routes import BargeinError
 from bargein.routes.error_containment import only_error
 
-from ..._verbs import VERBS
-from ...commands._output import complain, write_out
-from ...commands._terminal_text import one_line
-from ...websocket import ConnectionClosedError, HandshakeRefusedError, WebSocket, open_websocket
+from .._verbs import VERBS
+from ..commands._output import complain, write_out
+from ..commands._terminal_text import one_line
+from ..websocket import ConnectionClosedError, HandshakeRefusedError, WebSocket, open_websocket
 
 OPERATOR_TOKEN_VARIABLE = "BARGEIN_OPERATOR_TOKEN"  # the name of a variable, not a token
 
