@@ -66,12 +66,24 @@ def attacks(times: int) -> Job:
     return Job("attacks", "the attacks", times, lambda *_: [PYTHON, "-m", "pytest", "-q", path])
 
 
+def restarts(times: int) -> Job:
+    """Return workers that end under talking calls, in order and by force, and calls led back."""
+    paths = (
+        "takeover/test_given_away_calls.py",
+        "wires/telephone/test_killed_worker.py",
+        "wires/telephone/test_calls_led_back.py",
+    )
+    command = [PYTHON, "-m", "pytest", "-q", *(str(ROOT / "tests/bridge" / one) for one in paths)]
+    return Job("restarts", "workers that end under talking calls", times, lambda *_: command)
+
+
 JOBS: tuple[Job, ...] = (
     rehearsal("espeak"),
     rehearsal("piper"),
     tests("properties", "the properties, with other examples", 20, "-m", "hypothesis", "-n", "2"),
     tests("again", "all that `make test` runs", 5, "-m", "not proof and not gate", "-n", "2"),
     attacks(3),
+    restarts(20),
     module("fuzzing", "100,000 frames that nobody should send", 3, "--frames", "100000"),
     module(
         "telephone_fuzzing",
