@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, TypeVar, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import trio
+
+if TYPE_CHECKING:
+    import asyncio
 
 T = TypeVar("T")
 
@@ -44,12 +46,16 @@ class AsyncioThread:
             await ready.wait()
 
     def _run(self, ready: trio.Event) -> None:
+        import asyncio  # 50 ms, which only such libraries cost
+
         try:
             asyncio.run(self._main(ready))
         finally:
             self._call_in_trio(self._over.set)
 
     async def _main(self, ready: trio.Event) -> None:
+        import asyncio
+
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         self._call_in_trio(ready.set)
@@ -84,6 +90,8 @@ class AsyncioThread:
                 errors.append(error)
             finally:
                 self._call_in_trio(done.set)
+
+        import asyncio
 
         self.post(lambda: tasks.append(asyncio.get_running_loop().create_task(run())))
         try:

@@ -97,6 +97,13 @@ JOBS: tuple[Job, ...] = (
     module("telephone_sdks", "the wires of carriers and platforms, by others' software", 1),
     module("bridge.takeover.store_troubles", "each trouble of a Redis for 30 s", 1),
     module("bridge.takeover.simulated_cluster", "1,000 processes and 100,000 calls", 1),
+    module("sip_others", "SIP, with sipp and Debian's baresip", 1),
+    Job(
+        "sip",
+        "SIP: all proofs, again",
+        10,
+        lambda *_: [PYTHON, "-m", "pytest", "-q", str(ROOT / "tests" / "bridge" / "wires" / "sip")],
+    ),
     module("soak", "60 calls for 10 minutes", 1, "--calls", "60", "--minutes", "10"),
 )
 

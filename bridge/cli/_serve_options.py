@@ -314,4 +314,5 @@ def _list(options: argparse.Namespace) -> int:
     for listed in (wires, *((wire,) for wire in apart)):
         for path, wire in WirePaths(listed):
             sys.stdout.write(f"{wire.name} {path}\n")
+    sys.stdout.write("" if options.wire else "sip sip:agent@127.0.0.1:5060\n")  # without a path
     return 0

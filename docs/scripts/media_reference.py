@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from bargein.bridge.wires.sip._sip_transport import LEAD_S
 from bargein.bridge.wires.telephone import exotel, plivo, telnyx_media, twilio_media, vonage
 from bargein.bridge.wires.telephone._media_codec import MediaDialect
 
@@ -70,15 +71,27 @@ ROWS: dict[str, Callable[[MediaDialect], str]] = {
     ),
 }
 
+SIP = {
+    "sound": "G.711, G.722 or Opus, 8 to 48 kHz; pieces exactly 20 ms",
+    "a cut": "the stack drops what waits, but for the 20 ms under way",
+    "a hold": "it is cleared, and the release sends the rest from the first word not heard",
+    "how exact heard is": f"by what was sent, of which at most {LEAD_S * 1000:.0f} ms wait",
+    "marks of sound that was dropped": "there are none",
+    "the caller's sound": "in order",
+    "keys of the caller": "told",
+    "keys of the agent": "by the stream",
+}
+"""What SIP does, which has no carrier's dialect."""
+
 
 def reference() -> str:
     """Return the text of the page."""
     before, _, rest = PAGE.read_text("utf-8").partition(HEADING)
     behind = rest[rest.index("\n## ") :]
-    head = "| | " + " | ".join(dialect.carrier for dialect in DIALECTS) + " |\n"
-    rule = "|---" * (1 + len(DIALECTS)) + "|\n"
+    head = "| | " + " | ".join(dialect.carrier for dialect in DIALECTS) + " | SIP |\n"
+    rule = "|---" * (2 + len(DIALECTS)) + "|\n"
     rows = "".join(
-        f"| {name} | " + " | ".join(row(dialect) for dialect in DIALECTS) + " |\n"
+        f"| {name} | " + " | ".join(row(dialect) for dialect in DIALECTS) + f" | {SIP[name]} |\n"
         for name, row in ROWS.items()
     )
     return f"{before}{HEADING}\n{head}{rule}{rows}{behind}"

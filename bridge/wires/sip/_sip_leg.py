@@ -44,18 +44,18 @@ class StackAudio:
     Opus has two channels on the line: both carry the same, and what comes is their mean.
     """
 
-    def __init__(self, audio: Any) -> None:
-        """Keep the sound, whose streams are open.
+    def __init__(self, audio: Any, info: Any) -> None:
+        """Keep the sound, whose streams are open; they may be gone already.
 
         Args:
             audio: The ``CallAudio``.
+            info: Its ``AudioInfo``.
         """
         baresip = need("Sip", "baresip", "sip")
         self._np = need("Sip", "numpy", "sip")
         self._audio = audio
         # The far end may renegotiate at every moment: the next operation finds the new streams.
         self._gone = (baresip.AudioNotActive, baresip.AudioRestarted)
-        info = audio.info()
         self.rate_hz: int = info.tx_sample_rate
         self._channels: int = info.tx_channels
 
@@ -220,7 +220,7 @@ class SipLeg:
             while not self.closed.is_set():
                 info = self._info()
                 if info is not None and info.tx_ready and info.rx_ready:
-                    self.audio = StackAudio(self._call.audio)
+                    self.audio = StackAudio(self._call.audio, info)
                     return True
                 await trio.sleep(0.01)
         return False

@@ -43,6 +43,7 @@ twilio-media /twilio/ended
 telnyx-media /telnyx/media/
 telnyx-media /telnyx/voice
 telnyx-media /telnyx/ended
+sip sip:agent@127.0.0.1:5060
 """
 """Each wire and its paths."""
 

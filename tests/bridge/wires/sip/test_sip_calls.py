@@ -1,6 +1,7 @@
 """SIP between two processes: an agent here, and a second user agent there."""
 
 import sys
+from collections import Counter
 
 import pytest
 import trio
@@ -206,3 +207,23 @@ async def test_a_colleague_who_is_asked_first():
     assert [call.end_reason for call in calls] == ["transferred", "transferred"]
     assert len(told["passed_on"]) == 1
     assert told["loud"] > 800, "the caller hears the colleague"
+
+
+async def test_twenty_calls_at_once():
+    """Between two processes, each of 20 callers hears the agent, and is heard."""
+    heard = Counter()
+
+    async def answer(call):
+        call.router.observe(UserAudio, lambda message: heard.update([call.call_id]))
+        call.say("Good morning, what can I get you?", interruptible=False)
+
+    port = free_port()
+    app = App(answer, phone=Sip(port=port, speech=SpelledSpeech(), calls_per_number=None))
+    async with open_server(app, port=0) as server:
+        told = await ring(port, times=20, lasts_s=2.5, talks_after_s=0.0)
+        await until(lambda: not server.calls)
+    assert told["error"] == ""
+    assert told["answered"] == 20
+    assert len(heard) == 20
+    assert min(heard.values()) > 60
+    assert told["loud"] > 20 * 400
