@@ -25,6 +25,7 @@ from .nodes.vendors.telnyx.phone import Telnyx as Telnyx
 from .nodes.vendors.twilio.dial_command import command as dial_command
 from .nodes.vendors.twilio.phone import Twilio as Twilio
 from .nodes.vendors.twilio.phone_command import command as command
+from .nodes.vendors.twilio.played_phone import PlayedPhone as PlayedPhone
 from .nodes.vendors.vonage.phone import Vonage as Vonage
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "PhoneNumberError",
     "PlacedCall",
     "PlayMedia",
+    "PlayedPhone",
     "Plivo",
     "PlivoMedia",
     "Sip",

@@ -134,8 +134,11 @@ CALLERS = {
 """What each simulated caller says over the agent; an ellipsis is a pause of 0.4 s."""
 
 
-async def rehearse_cafe(model: LocalChat | OpenAIChat | None, out: Path, name: str) -> bool:
+async def rehearse_cafe(
+    model: LocalChat | OpenAIChat | None, out: Path, name: str, phone: str | None = None
+) -> bool:
     """Let a simulated caller order, change the order and leave; return whether all went well."""
+    from bargein.phone import PlayedPhone
     from bargein.rehearsal import (
         ScriptLine,
         agent_falls_silent,
@@ -184,7 +187,13 @@ async def rehearse_cafe(model: LocalChat | OpenAIChat | None, out: Path, name: s
         if model is not None:  # loaded before the call, not at the first request
             await stack.enter_async_context(model.open())
         result = await rehearse(
-            cafe, script, voice=speak, out=out, transcribe=transcribe, checks=checks
+            cafe,
+            script,
+            voice=speak,
+            out=out,
+            transcribe=transcribe,
+            checks=checks,
+            line=None if phone is None else PlayedPhone(phone),
         )
     print("\nTalk to it yourself: make talk, or python -m bargein talk examples/cafe.py:app")
     return result.ok
@@ -203,13 +212,15 @@ def command(argv: Sequence[str] | None = None) -> int:
         "server at this base URL (with its model OPENAI_MODEL and key OPENAI_API_KEY)",
     )
     parser.add_argument("--caller", choices=[*CALLERS], default="espeak", help="who rings")
+    parser.add_argument("--phone", choices=["twilio"], help="ring by the telephone of this carrier")
     parser.add_argument("--out", type=Path, default=Path("demo-out"), help="where files go")
     options = parser.parse_args(argv)
     if isinstance(options.model, OpenAIChat) and (why := why_unreachable(options.model.base_url)):
         print(f"error: --model {options.model.base_url}: nobody answers there ({why})")
         return 1
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(30))
-    return 0 if trio.run(rehearse_cafe, options.model, options.out, options.caller) else 1
+    ok = trio.run(rehearse_cafe, options.model, options.out, options.caller, options.phone)
+    return 0 if ok else 1
 
 
 def why_unreachable(url: str) -> str:

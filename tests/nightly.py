@@ -31,14 +31,16 @@ class Job:
     """Whether what it prints is printed also if it passes: its figures."""
 
 
-def rehearsal(caller: str) -> Job:
-    """Return the café's rehearsal with one of its callers."""
+def rehearsal(caller: str, phone: str = "") -> Job:
+    """Return the café's rehearsal with one of its callers, who may be on a carrier's telephone."""
     script = str(ROOT / "examples" / "cafe.py")
 
     def command(_: int, out: Path) -> Sequence[str]:
-        return [PYTHON, script, "--caller", caller, "--out", str(out)]
+        rings = ["--phone", phone] if phone else []
+        return [PYTHON, script, "--caller", caller, "--out", str(out), *rings]
 
-    return Job(f"rehearse-{caller}", f"the rehearsal whose caller is {caller}", 20, command)
+    name, by = (f"rehearse-{phone}", f" at {phone}") if phone else (f"rehearse-{caller}", "")
+    return Job(name, f"the rehearsal whose caller is {caller}{by}", 20, command)
 
 
 def tests(name: str, about: str, times: int, *arguments: str) -> Job:
@@ -80,6 +82,7 @@ def restarts(times: int) -> Job:
 JOBS: tuple[Job, ...] = (
     rehearsal("espeak"),
     rehearsal("piper"),
+    rehearsal("espeak", phone="twilio"),
     tests("properties", "the properties, with other examples", 20, "-m", "hypothesis", "-n", "2"),
     tests("again", "all that `make test` runs", 5, "-m", "not proof and not gate", "-n", "2"),
     attacks(3),

@@ -93,6 +93,7 @@ HAND_ON_THE_CALL = {
     "testing/_harness_call.py": "it answers the calls of a platform under test, as users do",
     "vendors/twilio/phone_call.py": "it answers the telephone under test, as users do",
     "vendors/twilio/phone_command.py": "it shows what is said in the call that it rings",
+    "vendors/twilio/played_phone.py": "it tells a rehearsal what is said in the call that it rings",
     "tools/_tool_context.py": "what tools are given has the call, for what users write",
     "tools/_tool_runner.py": "makes that",
     "tools/processes/_python_worker.py": "keeps one worker for each call",

@@ -32,6 +32,8 @@ from ._recording_measurements import CallNotes as CallNotes
 from ._recording_measurements import ReceivedClear as ReceivedClear
 from ._recording_measurements import find_answer as find_answer
 from ._recording_measurements import find_cut as find_cut
+from ._rehearsal_line import CallerInCall as CallerInCall
+from ._rehearsal_line import RehearsalLine as RehearsalLine
 from ._rehearsal_result import Check as Check
 from ._rehearsal_result import Held as Held
 from ._rehearsal_result import IgnoredSound as IgnoredSound
@@ -53,6 +55,7 @@ from ._simulated_cough import cough as cough
 __all__ = [
     "CallNotes",
     "CallerActivity",
+    "CallerInCall",
     "Check",
     "Cue",
     "Held",
@@ -70,6 +73,7 @@ __all__ = [
     "Recording",
     "Rehearsal",
     "RehearsalExtraError",
+    "RehearsalLine",
     "Room",
     "ScriptLine",
     "SimulatedCaller",

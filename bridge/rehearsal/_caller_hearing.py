@@ -7,8 +7,9 @@ from typing import Any, final
 
 import trio
 
-from ..client import Cut, NetworkCaller, ReceivedMessage, Spoken, State
+from ..client import Cut, ReceivedMessage, Spoken, State
 from ..events import CallState
+from ._rehearsal_line import CallerInCall
 from ._script import Perception
 
 Messages = list[ReceivedMessage[Any]]
@@ -25,7 +26,7 @@ class CallerHearing:
             before the first.
     """
 
-    def __init__(self, caller: NetworkCaller) -> None:
+    def __init__(self, caller: CallerInCall) -> None:
         self.state: CallState = "idle"
         self.states: list[tuple[float, CallState]] = []
         self.line_at_s = -math.inf

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
 import trio
 
+from ..audio.pcm import samples, to_pcm
+from ..audio.resample import resample
 from ..client import FRAME_S, Clear, NetworkCaller, Transcript, open_caller
 from ._ignored_sounds import find_ignored_sound
 from ._microphone import Microphone, Room
@@ -20,6 +23,7 @@ from ._recording_measurements import (
     find_cut,
     heard_of_answer,
 )
+from ._rehearsal_line import CallerInCall, RehearsalLine
 from ._rehearsal_result import IgnoredSound, RecordedLine, Rehearsal
 from ._script import ScriptLine
 from ._simulated_caller import RehearsalListener, SimulatedCaller
@@ -40,6 +44,7 @@ async def make_call(
     answer_s: float = 20.0,
     room: Callable[[NetworkCaller], Room] | None = None,
     activity: CallerActivity | None = None,
+    line: RehearsalLine | None = None,
 ) -> tuple[Rehearsal, CallNotes]:
     """Call a server, follow a script until the call is over, and measure what happened.
 
@@ -54,10 +59,14 @@ async def make_call(
         room: Makes the room of the caller's microphone; ``None`` for a quiet room.
         activity: What the caller does besides speaking, from the start of the call to its end;
             ``None`` for nothing.
+        line: What the caller is on; ``None`` for the package's own client.  Another has neither
+            `room` nor `activity`.
 
     Returns:
         The measurements without checks, and the notes that a recording does not show.
     """
+    if line is not None:
+        return await _call_by(line, url, script, observer, listener, answer_s)
     microphone = Microphone()
     async with open_caller(
         url, microphone=microphone.next_frame, keep_last=None, keep_bytes=None
@@ -75,13 +84,37 @@ async def make_call(
     return await measure_call(caller, simulated, observer, start_s)
 
 
+async def _call_by(
+    line: RehearsalLine,
+    url: str,
+    script: Sequence[tuple[ScriptLine, bytes]],
+    observer: Observer,
+    listener: RehearsalListener,
+    answer_s: float,
+) -> tuple[Rehearsal, CallNotes]:
+    microphone = Microphone()
+    port = int(url.rpartition(":")[2].partition("/")[0])
+    async with line.call(port, microphone.next_frame) as caller:
+        simulated = SimulatedCaller(caller, microphone, listener)
+        start_s = trio.current_time() - FRAME_S
+        listener.call_began(start_s, simulated)
+        await simulated.run(script, answer_s)
+    return await measure_call(caller, simulated, observer, start_s, line=line)
+
+
 async def measure_call(
-    caller: NetworkCaller, simulated: SimulatedCaller, observer: Observer, start_s: float
+    caller: CallerInCall,
+    simulated: SimulatedCaller,
+    observer: Observer,
+    start_s: float,
+    *,
+    line: RehearsalLine | None = None,
 ) -> tuple[Rehearsal, CallNotes]:
     """Measure a call that is over.
 
     Args:
         start_s: When the call began, in seconds of trio's clock.
+        line: What the caller was on; ``None`` for the package's own client.
     """
     microphone = simulated.microphone
     make_recording = partial(
@@ -93,8 +126,8 @@ async def measure_call(
         spoke_at_s=microphone.start_s,
         heard=simulated.heard,
         states=simulated.hearing.states,
-        generated=observer.audio,
-        fades=True,
+        generated=_at_our_rate(observer.audio, line),
+        fades=line is None,
     )
     # It resamples every second of the call, and the server of a rehearsal has the same event loop.
     recording = await trio.to_thread.run_sync(make_recording)
@@ -112,6 +145,7 @@ async def measure_call(
         metrics=observer.metrics,
         decisions=observer.decisions(start_s),
         held=observer.held(start_s, simulated.left_s),
+        is_exact=line is None,
         generations=[(at_s - start_s, answer) for at_s, answer in observer.generations],
         transcripts=_transcripts(caller, start_s),
     )
@@ -134,6 +168,7 @@ async def measure_call(
         ignored_sounds=_ignored_sounds(said, recording, notes),
         decisions=tuple(notes.decisions),
         held=tuple(notes.held),
+        is_exact=notes.is_exact,
     )
     return result, notes
 
@@ -159,7 +194,16 @@ def _said(simulated: SimulatedCaller, recording: Recording) -> tuple[RecordedLin
     return tuple(said)
 
 
-def _transcripts(caller: NetworkCaller, start_s: float) -> tuple[tuple[float, str], ...]:
+def _at_our_rate(audio: dict[int, array[int]], line: RehearsalLine | None) -> dict[int, array[int]]:
+    if line is None:
+        return audio
+    return {
+        number: samples(resample(to_pcm(track), line.rate_hz, RATE_HZ))
+        for number, track in audio.items()
+    }
+
+
+def _transcripts(caller: CallerInCall, start_s: float) -> tuple[tuple[float, str], ...]:
     return tuple(
         (received.at_s - start_s, received.message.text)
         for received in caller.received

@@ -70,6 +70,8 @@ class CallNotes:
     """When the agent's voice was held."""
     generations: Sequence[tuple[float, int]] = ()
     """When each generation ended, and its answer."""
+    is_exact: bool = True
+    """Whether what is heard is what was synthesised, sample for sample."""
     transcripts: Sequence[tuple[float, str]] = ()
     """The caller's final transcripts, each with its time."""
 

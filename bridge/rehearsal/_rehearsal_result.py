@@ -194,6 +194,8 @@ class Rehearsal:
     """The decisions of turn taking, in order."""
     held: tuple[Held, ...] = ()
     """When the agent's voice was held."""
+    is_exact: bool = True
+    """Whether what was heard is what was synthesised, sample for sample; not on a telephone."""
     checks: tuple[Check, ...] = ()
     """The checks, in the order in which they are shown."""
     files: tuple[Path, ...] = ()

@@ -25,6 +25,7 @@ from ._picture import draw
 from ._recorded_call import make_call
 from ._recording import RATE_HZ
 from ._recording_measurements import CallNotes, heard_of_answer
+from ._rehearsal_line import RehearsalLine
 from ._rehearsal_result import MeasuredCut, Predicate, Rehearsal
 from ._report import as_json
 from ._script import ScriptLine
@@ -47,6 +48,7 @@ async def rehearse(
     checks: Sequence[tuple[str, Predicate]] = (),
     answer_s: float = 20.0,
     terminal: TextIO | None = None,
+    line: RehearsalLine | None = None,
 ) -> Rehearsal:
     """Call an app over a real WebSocket with real speech, record the call, and check it.
 
@@ -70,6 +72,8 @@ async def rehearse(
             check holds, or a tuple of that and a text that says what it found.
         answer_s: Seconds that the agent has to answer the last line and to end the call.
         terminal: Where to show the call; ``None`` means standard output.
+        line: What the caller is on, such as ``PlayedPhone()`` of ``bargein.phone``; ``None`` for
+            the package's own client.  On a telephone words are compared, and no samples.
 
     Returns:
         The measurements and checks; ``ok`` is true if every check holds.
@@ -91,7 +95,7 @@ async def rehearse(
     timeline = Timeline(sys.stdout if terminal is None else terminal)
     timeline.title(f"Rehearsal: a simulated caller rings {app.name!r}")
     try:
-        result, notes = await _run(app, script, timeline, voice, transcribe, answer_s)
+        result, notes = await _run(app, script, timeline, voice, transcribe, answer_s, line)
     except BaseExceptionGroup as group:
         raise only_error(group) from group
     result = result.with_checks(run_checks(result, checks))
@@ -108,19 +112,30 @@ async def _run(
     voice: SpeakFunction,
     transcribe: Transcribe | None,
     answer_s: float,
+    line: RehearsalLine | None,
 ) -> tuple[Rehearsal, CallNotes]:
     observer = Observer()
     async with trio.open_nursery() as nursery:
         with timeline.doing("the caller learns the lines", nursery):
-            sounds = [await _speech(line, voice) for line in script]
+            sounds = [await _speech(each, voice) for each in script]
         with ExitStack() as loading:
             loading.enter_context(timeline.doing("the agent loads its ears and voice", nursery))
-            async with open_server(observer.watched(app), port=0) as server:
+            watched = observer.watched(app)
+            wires = None
+            if line is not None:
+                watched = line.watched(watched)
+                wires = line.wires()
+            async with open_server(watched, port=0, wires=wires) as server:
                 loading.close()
                 timeline.title("")
                 lines = list(zip(script, sounds, strict=True))
                 result, notes = await make_call(
-                    server.url, lines, observer=observer, listener=timeline, answer_s=answer_s
+                    server.url,
+                    lines,
+                    observer=observer,
+                    listener=timeline,
+                    answer_s=answer_s,
+                    line=line,
                 )
                 if transcribe is not None:
                     with timeline.doing("what was heard is transcribed", nursery):

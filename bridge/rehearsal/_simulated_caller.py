@@ -8,10 +8,11 @@ from typing import Protocol, final
 
 import trio
 
-from ..client import FRAME_S, Ended, ErrorMessage, HeardAudio, NetworkCaller
+from ..client import FRAME_S, Ended, ErrorMessage, HeardAudio
 from ._caller_hearing import CallerHearing, Messages
 from ._microphone import TICK_S, Microphone
 from ._recording import RATE_HZ
+from ._rehearsal_line import CallerInCall
 from ._script import BUSY, ScriptLine
 
 LINGER_S = 3.0
@@ -61,7 +62,7 @@ class SimulatedCaller:
     """
 
     def __init__(
-        self, caller: NetworkCaller, microphone: Microphone, listener: RehearsalListener
+        self, caller: CallerInCall, microphone: Microphone, listener: RehearsalListener
     ) -> None:
         self.hearing = CallerHearing(caller)
         self.spoken: list[SpokenLine] = []

@@ -33,6 +33,9 @@ class FakePlayer:
 
     Attributes:
         sounds: What was played, each piece with the time at which it began.
+        behind: The mark that came before each piece of `sounds`; empty for none.
+        mark: The mark that came before what is being played.
+        arrived: Each piece with the time at which it came, the mark before it, and its length.
     """
 
     def __init__(
@@ -49,6 +52,10 @@ class FakePlayer:
             silence: A sample of silence, which follows sound that is dropped.
         """
         self.sounds: list[tuple[float, bytes]] = []
+        self.behind: list[str] = []
+        self.mark = ""
+        self.arrived: list[tuple[float, str, int]] = []
+        self._newest = ""
         self._bytes_per_s = bytes_per_s
         self._returned = returned
         self._silence = silence
@@ -82,6 +89,10 @@ class FakePlayer:
 
     def add(self, item: bytes | str) -> None:
         """Queue sound, or a mark."""
+        if isinstance(item, str):
+            self._newest = item
+        else:
+            self.arrived.append((trio.current_time(), self._newest, len(item)))
         self._queue.append(item)
         self._more.unpark_all()
 
@@ -95,11 +106,21 @@ class FakePlayer:
         marks = [item for item in self._queue if isinstance(item, str)]
         self._queue.clear()
         if self._piece:
-            self.sounds.append((self._started_s, self._so_far() + self._silence))
-            self._piece = b""
+            self._keep(self._so_far() + self._silence)
         if self._sounding is not None:
             self._sounding.cancel(reason="the buffer was cleared")
         return marks
+
+    @property
+    def pieces(self) -> list[tuple[str, float, bytes]]:
+        """What was played so far, each piece with the mark before it and when it began."""
+        played = [(mark, *sound) for mark, sound in zip(self.behind, self.sounds, strict=True)]
+        return [*played, (self.mark, self._started_s, self._so_far())]
+
+    def _keep(self, played: bytes) -> None:
+        self.sounds.append((self._started_s, played))
+        self.behind.append(self.mark)
+        self._piece = b""
 
     def _so_far(self) -> bytes:
         if not self._piece:
@@ -116,6 +137,7 @@ class FakePlayer:
                 continue
             item = self._queue.popleft()
             if isinstance(item, str):
+                self.mark = item
                 await self._returned(item)
                 continue
             now_s = trio.current_time()
@@ -126,8 +148,7 @@ class FakePlayer:
                 await trio.sleep_until(ends_s)
             self._sounding = None
             if self._piece:
-                self.sounds.append((self._started_s, self._piece))
-                self._piece = b""
+                self._keep(self._piece)
             else:
                 ends_s = trio.current_time()
 

@@ -135,11 +135,12 @@ class HumSpeech:
             utterance = call.answers.utterance_of(message)
             assert utterance is not None
             text = message.event.content
-            pcm = hum(text, 24_000)
+            rate_hz = call.output_rate_hz
+            pcm = hum(text, rate_hz)
             left_over = last[len(last) // 4 * 2 :] if self.late else b""
             last = pcm
             return AgentAudio(
-                left_over + pcm, 24_000, text, word_times(text), utterance=utterance.number
+                left_over + pcm, rate_hz, text, word_times(text), utterance=utterance.number
             )
 
         def finish(message: Message) -> AgentAudioComplete:
