@@ -57,10 +57,14 @@ _CALL_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 SCANNED = 1000
 """About how many calls are listed in one round trip."""
 
+_KEEP_MS = round(KEEP_S * 1000)
+
 LISTED = ("=owner", "=opened", "call", "waiting")
 
 _ODD = "surrogatepass"
 """Half a character, as some models send it, comes back as it was."""
+
+_WRITE = digest(WRITE)
 
 log = get_logger()
 
@@ -161,7 +165,7 @@ class RedisJournals:
         self, call_id: str, owner: str, fence: int
     ) -> tuple[WaitingJournal, Mapping[str, str]] | None:
         command = (
-            "EVALSHA", digest(TAKE), 1, _key(call_id), self.owner, owner, fence, _ms(KEEP_S),
+            "EVALSHA", digest(TAKE), 1, _key(call_id), self.owner, owner, fence, _KEEP_MS,
         )  # fmt: skip
         answer, now = await self.connection.ask(command, ("TIME",))
         if isinstance(answer, Exception):
@@ -296,10 +300,8 @@ class RedisJournals:
         is_whole: bool,
     ) -> RedisCommand:
         records = [part.encode(errors=_ODD) for record in puts.items() for part in record]
-        return (
-            "EVALSHA", digest(WRITE), 1, _key(call_id), self.owner, fence, batches, _ms(KEEP_S),
-            int(is_whole), ending, len(puts), *records, *drops,
-        )  # fmt: skip
+        head = f"{self.owner} {fence} {batches} {_KEEP_MS} {is_whole:d} {ending} {len(puts)}"
+        return (b"EVALSHA", _WRITE, b"1", _key(call_id), head, *records, *drops)
 
     async def _write(self, batches: Sequence[Batch]) -> list[Outcome]:
         commands = [

@@ -14,8 +14,11 @@ from __future__ import annotations
 import hashlib
 
 WRITE = """
-local key, owner, fence, batches = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3]
-local keep_ms, is_whole, ending, count = ARGV[4], ARGV[5] == '1', ARGV[6], tonumber(ARGV[7])
+local key = KEYS[1]
+local owner, fence, batches, keep_ms, whole, ending, count =
+  string.match(ARGV[1], '^(%S+) (%d+) (%d+) (%d+) (%d) (%a*) (%d+)$')
+local is_whole, last = whole == '1', 1 + 2 * count
+fence = tonumber(fence)
 local held = redis.call('HMGET', key, '=owner', '=fence', '=batches')
 local now = redis.call('TIME')
 local at = now[1] * 1000000 + now[2]
@@ -40,10 +43,10 @@ if is_whole and held[2] then redis.call('DEL', key) end
 redis.call('HSET', key, '=owner', owner, '=fence', as_text, '=batches', batches + 1,
   '=at', string.format('%.0f', at))
 redis.call('HSETNX', key, '=opened', string.format('%.0f', at))
-for first = 8, 7 + 2 * count, 1000 do
-  redis.call('HSET', key, unpack(ARGV, first, math.min(first + 999, 7 + 2 * count)))
+for first = 2, last, 1000 do
+  redis.call('HSET', key, unpack(ARGV, first, math.min(first + 999, last)))
 end
-for index = 8 + 2 * count, #ARGV do redis.call('HDEL', key, ARGV[index]) end
+for index = last + 1, #ARGV do redis.call('HDEL', key, ARGV[index]) end
 if ending == 'free' then redis.call('HSET', key, '=owner', '') end
 redis.call('PEXPIRE', key, keep_ms)
 return {'kept', as_text}
@@ -51,9 +54,9 @@ return {'kept', as_text}
 """Writes a batch; its answer is what became of it, and the fence.  With the fence 0 it begins a
 call.  A full store refuses it as a whole, unless it ends the call.
 
-Arguments: the owner, the fence, how many batches there are, for how many milliseconds the journal
-is kept, whether the batch has all records, the ending, the number of records to put, these, and the
-names of those to drop.
+Arguments: in one, since each costs time, the owner, the fence, how many batches there are, for how
+many milliseconds the journal is kept, whether the batch has all records, the ending, and the number
+of records to put; then these, and the names of those to drop.
 """
 
 TAKE = """#!lua flags=allow-oom

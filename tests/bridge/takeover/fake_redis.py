@@ -49,8 +49,9 @@ class FakeRedis:
         """Go on with what a replica had: later writes are lost."""
         self._hashes = saved
 
-    def do(self, name: str, *rest: Any) -> Any:
+    def do(self, name: str | bytes, *rest: Any) -> Any:
         """Do one command."""
+        name = _text(name)
         self.asked[name] += 1
         match name:
             case "TIME":
@@ -86,10 +87,8 @@ class FakeRedis:
     def _now_us(self) -> int:
         return round((trio.current_time() + 1_000_000.0) * 1_000_000)
 
-    def _write(
-        self, key: bytes, owner: str, fence_text: str, batches: str, _ms: str, whole: str,
-        ending: str, count: str, *records: str,
-    ) -> list[bytes]:  # fmt: skip
+    def _write(self, key: bytes, head: str, *records: str) -> list[bytes]:
+        owner, fence_text, batches, _, whole, ending, count = head.split(" ")
         found, fence = self._hashes.get(key), int(fence_text)
         if fence == 0:
             if found is not None:

@@ -36,10 +36,9 @@ async def test_the_fake_scripts_answer_as_the_real_ones(tmp_path, nursery):
             if chance.random() < 0.7:
                 puts = [str(chance.randrange(3)) for _ in range(2 * chance.randrange(3))]
                 ending = chance.choice(["", "", "", "free", "forget"])
-                command = [
-                    digest(WRITE), 1, key, owner, at, chance.randrange(3), 60_000,
-                    chance.choice([0, 0, 1]), ending, len(puts) // 2, *puts, "1",
-                ]  # fmt: skip
+                left = f"{chance.randrange(3)} 60000 {chance.choice([0, 0, 1])} {ending}"
+                heads = tuple(f"{owner} {one} {left} {len(puts) // 2}" for one in at)
+                command = [digest(WRITE), 1, key, heads, *puts, "1"]
             else:
                 command = [digest(TAKE), 1, key, owner, chance.choice(["", "a", "b"]), at, 60_000]
             fake.fences.clear()  # here fences may be anybody's
