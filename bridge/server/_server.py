@@ -157,7 +157,9 @@ class Server(SuggestsNames):
         self._accepting.set()
         self._access = access
         self._sharing = sharing or Alone(limits, self.metrics)
-        self._takeovers = Takeovers(self._hosted, journals, self._sharing, limits.drain_s)
+        self._takeovers = Takeovers(
+            self._hosted, journals, self._sharing, limits.drain_s, self.metrics
+        )
         if journals is not None:
             journals.listen(taken_for_dead=self._cut_lines, wanted=self._takeovers.give)
         directory = None if journals is None else journals.directory

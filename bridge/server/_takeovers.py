@@ -20,6 +20,7 @@ from bargein.routes.logs import get_logger
 
 from ..websocket import Connection
 from ..websocket._protocol_log import PROTOCOL_LOG
+from ..wires._metrics import Metrics
 from ..wires._server_limits import HARD_LIMIT_FACTOR, Limits
 from ..wires._takeover import GivesAway, Shares
 from ..wires._wire import RefusalCode, RequestRefusedError, Resumes, Session, Wire
@@ -60,6 +61,7 @@ class Takeovers:
         journals: KeepsCalls | None,
         sharing: Sharing,
         drain_s: float,
+        metrics: Metrics,
     ) -> None:
         """Start with no call.
 
@@ -68,12 +70,14 @@ class Takeovers:
             journals: Keeps what others need to go on with a call; ``None`` keeps nothing.
             sharing: Knows whether others listen.
             drain_s: How many seconds a call may wait for a quiet moment.
+            metrics: Calls without a journal are counted there.
         """
         self.is_draining = False
         self._hosted = hosted
         self._journals = journals
         self._sharing = sharing
         self._drain_s = drain_s
+        self._metrics = metrics
         self._arriving = 0
         self._changed = trio.Event()
 
@@ -102,7 +106,9 @@ class Takeovers:
         if self._journals is None or not isinstance(wire, Resumes):
             return None
         try:
-            return await self._journals.record(call_id)
+            recorder = await self._journals.record(call_id)
+            self._metrics.unrecorded += recorder is None
+            return recorder
         except trio.Cancelled:
             give_room_back()
             raise

@@ -108,6 +108,7 @@ class Metrics:
         calls_waiting: Open calls whose connection has dropped.
         lines_lost: How often the connection of a call dropped.
         reconnects: How often a call continued over a new connection.
+        unrecorded: Calls that were opened without a journal, though the server keeps some.
         calls: Calls that ended, by reason.
         rejected: Handshakes that were refused, by code.
         errors: Error messages sent to clients, by code.
@@ -129,6 +130,7 @@ class Metrics:
         self.calls_waiting = 0
         self.lines_lost = 0
         self.reconnects = 0
+        self.unrecorded = 0
         self.calls: Counter[str] = Counter()
         self.rejected: Counter[str] = Counter()
         self.errors: Counter[str] = Counter()
@@ -183,6 +185,12 @@ class Metrics:
         yield from _plain("calls_active", "gauge", "Calls that are open now.", self.calls_active)
         yield from _plain(
             "calls_waiting", "gauge", "Calls whose connection has dropped.", self.calls_waiting
+        )
+        yield from _plain(
+            "calls_without_journal_total",
+            "counter",
+            "Calls opened without a journal.",
+            self.unrecorded,
         )
         yield from _plain(
             "lines_lost_total", "counter", "Times a call's connection dropped.", self.lines_lost

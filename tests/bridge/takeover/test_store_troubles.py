@@ -18,5 +18,6 @@ def test_a_store_in_trouble_is_not_heard(tmp_path):
     """A call talks through all of it, and is then taken over whole."""
     found = silences(tmp_path, 0.7)
     print(found)
-    troubles = [silence_s for trouble, silence_s in found.items() if trouble != "server killed"]
-    assert max(troubles) < 1.0  # 0.3 on a machine with nothing else to do
+    assert found.pop("opening") < 4.0  # 2 on a machine with nothing else to do
+    del found["server killed"]
+    assert max(found.values()) < 1.0  # 0.3 likewise
