@@ -73,7 +73,7 @@ async def test_an_owner_that_lives_gives_a_call_away_and_writes_no_more(redis):
 
 
 async def test_of_many_who_take_a_call_at_once_one_gets_it(redis):
-    """Two processes ask fifty times each, of what they read before."""
+    """Two processes ask five hundred times each, of what they read before."""
     async with (
         open_redis_journals(redis.url) as one,
         open_redis_journals(redis.url) as other,
@@ -88,7 +88,7 @@ async def test_of_many_who_take_a_call_at_once_one_gets_it(redis):
             taken.append(await store.claim("call", read.fence))
 
         async with trio.open_nursery() as nursery:
-            for store in (one, other) * 50:
+            for store in (one, other) * 500:
                 nursery.start_soon(take, store)
         assert sum(one_taken is not None for one_taken in taken) == 1
 
