@@ -33,6 +33,7 @@ PURE_CORES = {
     "bridge/test_late_audio.py": "how long a loudspeaker gathers audio, to the millisecond",
     "bridge/test_loudspeakers.py": "what is heard to the sample, held, cut, late or dry",
     "bridge/takeover/memory_journals.py": "no test: two servers of one process share a store",
+    "benchmarks/journals.py": "no test: the two stores, one against the other",
     "bridge/takeover/fake_redis.py": "no test: does what the scripts do",
     "bridge/takeover/simulated_cluster.py": "no test: stores and writers in virtual time",
     "bridge/takeover/test_simulated_cluster.py": "the scripts, and the fake ones",
