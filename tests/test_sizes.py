@@ -43,7 +43,7 @@ MORE_IMPORTS: dict[str, int] = {}
 ADDED_ROOMS = tuple(entry.replace("/", ".") for entry in ADDED if entry.endswith("/"))
 """Rooms that were added since the bounds below were set, and are counted apart."""
 
-ONE_IMPORTER = 97
+ONE_IMPORTER = 98
 """How many files exactly one other imports; the goal is 110."""
 
 FLOORS = {"bridge": 12, "nodes": 9, "routes": 10}
