@@ -71,7 +71,7 @@ async def answer(call: Call) -> None:
     talk, turn_page = UserStartedSpeaking, DTMFInput
 
     def pause(message: Message) -> None:
-        if call.state == "paused":
+        if call.current_state == "paused":
             call.handle.resume()
         else:
             call.handle.pause()

@@ -455,26 +455,22 @@ class Call(SuggestsNames):
 
     @property
     def state(self) -> Any:
-        """What the app keeps of the call: the model of ``App(state=)``.  Without one, what the call
-        is doing (a ``CallState``), according to the last ``StateChanged``.
+        """What the app keeps of the call: an instance of the model of ``App(state=)``.
 
         Raises:
-            TypeError: On assignment, the value is no such model, or takes more than 64 kB as JSON.
+            TypeError: There is no such model; or on assignment, the value is none of it, or takes
+                more than 64 kB as JSON.
         """
-        if self.app_state is not None:
-            return self.app_state.value
-        self.router.catch_up()
-        return self.parts.state.state
+        return _needed(self.app_state).value
 
     @state.setter
     def state(self, value: Any) -> None:
-        if self.app_state is None:
-            raise TypeError("call.state can be set only with App(state=), which says its model")
-        self.app_state.set(value)
+        _needed(self.app_state).set(value)
 
     @property
     def current_state(self) -> CallState:
         """What the call is doing now, even in the middle of a publication."""
+        self.router.catch_up()
         return self.parts.state.current()
 
     def why_not(self, verb: Verb) -> str:
@@ -526,3 +522,17 @@ class Call(SuggestsNames):
     def output_rate_hz(self) -> int:
         """The sample rate that ``AgentAudio`` needs for the caller's player, in Hz."""
         return self._transport.sample_rate_hz
+
+
+def _needed(kept: Any) -> Any:
+    """Return what the app keeps of a call.
+
+    Raises:
+        TypeError: It keeps nothing.
+    """
+    if kept is None:
+        raise TypeError(
+            "call.state is what the app keeps of a call, and needs App(state=), which says its "
+            "model; what the call is doing is call.current_state"
+        )
+    return kept

@@ -165,7 +165,7 @@ class Console:
 
     def _tick_s(self) -> float:
         """Return how many seconds until something changes without an event."""
-        if self._call is not None and self._call.state not in AT_REST:
+        if self._call is not None and self._call.current_state not in AT_REST:
             return TICK_S
         again_s = self._interrupted_s + AGAIN_S - trio.current_time()
         return again_s + FRAME_S if again_s > 0 else math.inf

@@ -275,7 +275,7 @@ class Caller(SuggestsNames):
         runs = [run for route in self.call.router.routes for run in route.runs if run.is_cut]
         at_work = f"; at work: {[*runs, *self._answering()]}" if self._is_at_work() else ""
         raise AssertionError(
-            f"not quiet within {within_s} s; state {self.call.state!r}{at_work}; "
+            f"not quiet within {within_s} s; state {self.call.current_state!r}{at_work}; "
             f"heard so far: {self.heard!r}"
         )
 

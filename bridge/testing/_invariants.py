@@ -44,8 +44,8 @@ def is_settled(finished: FinishedCall) -> Iterator[str]:
     if call.ended.is_set():
         if not finished.may_end:
             yield f"the call has ended: {call.end_reason!r}"
-    elif call.state != ("listening" if _is_spoken_to(finished) else "idle"):
-        yield f"the call is {call.state!r} though nothing is to come"
+    elif call.current_state != ("listening" if _is_spoken_to(finished) else "idle"):
+        yield f"the call is {call.current_state!r} though nothing is to come"
 
 
 def _is_spoken_to(finished: FinishedCall) -> bool:

@@ -168,7 +168,7 @@ async def test_say_while_the_caller_speaks(autojump_clock):
     async with open_call(silent, chars_per_s=10) as caller:
         caller.publish(UserStartedSpeaking())
         assert await caller.call.say("Hello") == "completed"
-        assert caller.call.state == "listening"
+        assert caller.call.current_state == "listening"
 
 
 async def test_say_inside_a_stream(autojump_clock):

@@ -93,7 +93,7 @@ async def test_nothing_of_a_cut_run_follows(autojump_clock):
     async with open_call(answering(says(*pieces, every_s=0.3)), chars_per_s=10) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(1.0)
-        was = caller.call.state
+        was = caller.call.current_state
         caller.publish(UserStartedSpeaking())
         cut_at = len(caller.received)
         await caller.at(9.0)

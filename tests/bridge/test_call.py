@@ -67,7 +67,7 @@ async def test_the_call_ends_once_the_goodbye_was_heard(autojump_clock):
         assert caller.heard == "Goodbye to you"
         assert [e.reason for e in caller.events(CallEnded)] == ["done"]
         assert caller.call.end_reason == "done"
-        assert caller.call.state == "closed"
+        assert caller.call.current_state == "closed"
 
 
 async def test_an_interrupted_goodbye_withdraws_the_end(autojump_clock):
@@ -231,7 +231,7 @@ async def test_a_call_leaves_no_task_behind(autojump_clock):
         assert living_tasks() > before
     assert living_tasks() == before
     assert caller.call.ended.is_set()
-    assert caller.call.state == "closed"
+    assert caller.call.current_state == "closed"
     assert [e.reason for e in caller.events(CallEnded)] == ["ended"]
     outcomes = {e.outcome for e in caller.events(AgentGenerationComplete)}
     assert outcomes == {"disconnected"}

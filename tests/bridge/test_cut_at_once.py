@@ -52,7 +52,7 @@ async def test_whoever_looks_in_the_same_step_finds_the_cut(autojump_clock):
         assert "something else" in answer.interrupt().reason
         assert [cut.heard for cut in call.history.interruptions] == ["One two "]
         assert call.history.interruptions[0].phase == "text"
-        assert call.state == call.snapshot().state == "listening"
+        assert call.current_state == call.snapshot().state == "listening"
         assert call.answer is None
         assert not call.agent_status.is_at_work
         assert call.why_not("barge_in") == "nothing is running"
@@ -64,7 +64,7 @@ async def test_state_alone_finds_the_cut(autojump_clock):
         caller.publish(UserStoppedSpeaking())
         await caller.at(1.0)
         caller.call.publish(UserStartedSpeaking())
-        assert caller.call.state == "listening"
+        assert caller.call.current_state == "listening"
 
 
 async def test_a_route_on_the_same_event_finds_the_cut(autojump_clock):

@@ -216,7 +216,7 @@ async def test_an_agent_that_thinks_unheard_does_not_delay_the_call(autojump_clo
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
         assert caller.now_s == pytest.approx(0.5)
-        assert caller.call.state == "idle"
+        assert caller.call.current_state == "idle"
 
 
 async def test_agents_that_hand_over_as_soon_as_they_arrive_come_to_a_stop(autojump_clock):

@@ -168,9 +168,9 @@ async def test_the_state_stays_speaking(autojump_clock, holds):
         changes = len(caller.events(StateChanged))
         caller.call.hold_speech("barge_in")
         await caller.at(5)
-        assert caller.call.state == caller.call.current_state == "speaking"
+        assert caller.call.current_state == caller.call.current_state == "speaking"
         caller.call.release_speech("barge_in")
-        assert caller.call.state == "speaking"
+        assert caller.call.current_state == "speaking"
         assert len(caller.events(StateChanged)) == changes
 
 
@@ -233,13 +233,13 @@ async def test_the_verb_pause_is_a_hold(autojump_clock, holds):
         await caller.at(0.5)
         call.hold_speech("barge_in")
         call.handle.pause()
-        assert call.state == "paused"
+        assert call.current_state == "paused"
         await caller.at(1)
         call.release_speech("barge_in")
         await caller.at(2)
         assert caller.heard == "one"
         call.handle.resume()
-        assert call.state == "speaking"
+        assert call.current_state == "speaking"
         await caller.quiet()
         assert caller.heard == TEXT
         assert [reason for _, _, reason in holds_told(caller)] == [

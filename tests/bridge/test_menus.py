@@ -46,7 +46,7 @@ async def test_the_first_key_stops_it_and_every_key_arrives(telephone: bool, aut
         await caller.quiet()
         assert menu.said.heard == "For sales press one."
         assert menu.keys == [*"112#"]
-        assert caller.call.state == "idle"
+        assert caller.call.current_state == "idle"
     assert [event.outcome for event in caller.events(AnswerEnded)] == ["interrupted"]
 
 

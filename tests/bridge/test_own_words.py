@@ -64,7 +64,7 @@ async def test_the_first_words_of_a_chain_that_they_cut_are_its_answer(autojump_
             assert ends == [(1, "interrupted", "Hi. ")]
             complete = [(e.answer, e.content) for e in caller.events(AgentGenerationComplete)]
             assert complete == [(1, "Hi. ")]
-            assert caller.call.state == "idle"
+            assert caller.call.current_state == "idle"
             ask(caller)
             await caller.quiet()
             assert [number for number, *_ in answers(caller)] == [1, 2]
@@ -95,7 +95,7 @@ async def test_later_words_that_cut_their_chain_are_an_answer_that_ends(autojump
         ends = {e.answer: (e.outcome, e.heard) for e in caller.events(AnswerEnded)}
         assert ends == {1: ("interrupted", heard), 2: ("completed", "Bye. ")}
         assert len(caller.events(AnswerEnded)) == 2
-        assert caller.call.state == "idle"
+        assert caller.call.current_state == "idle"
 
 
 async def test_a_tool_call_that_cuts_its_chain_stays_in_its_answer(autojump_clock, audio):
@@ -108,7 +108,7 @@ async def test_a_tool_call_that_cuts_its_chain_stays_in_its_answer(autojump_cloc
         [entry] = [e for e in caller.call.history.entries if isinstance(e, ToolEntry)]
         assert entry.answer == 1
         assert [(e.answer, e.outcome) for e in caller.events(AnswerEnded)] == [(1, "interrupted")]
-        assert caller.call.state == "idle"
+        assert caller.call.current_state == "idle"
 
 
 async def test_words_of_a_further_chain_that_cut_the_first_are_its_answer(autojump_clock, audio):
@@ -132,4 +132,4 @@ async def test_words_of_a_further_chain_that_cut_the_first_are_its_answer(autoju
         await caller.at(5.0)
         assert answers(caller) == [(1, "Hi. ", "Hi. ")]
         assert [e.answer for e in caller.events(AnswerEnded)] == [1]
-        assert caller.call.state == "idle"
+        assert caller.call.current_state == "idle"

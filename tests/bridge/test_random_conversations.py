@@ -188,7 +188,7 @@ class Laws:
         started = sum(route.statistics.started for route in agents)
         answers = [event.answer for event in self.line.of(AgentGenerationComplete)]
         assert len(answers) == len(set(answers)) == started, "one end for each generation"
-        assert self.call.state == "idle"
+        assert self.call.current_state == "idle"
         self.check_words()
         began = [event.utterance for event in self.line.of(AgentStartedSpeaking)]
         ended = [event.utterance for event in self.line.of(AgentStoppedSpeaking)]

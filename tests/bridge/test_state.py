@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+import pytest
 import trio
 import trio.testing
 
@@ -42,7 +43,7 @@ async def test_the_states_of_an_answer(autojump_clock):
         yield AgentResponse(content="One two")
 
     async with open_call(agent(generate), chars_per_s=10) as caller:
-        assert caller.call.state == "idle"
+        assert caller.call.current_state == "idle"
         await caller.says("hello", takes_s=1)
         await caller.quiet()
         assert states(caller) == [
@@ -62,7 +63,7 @@ async def test_a_barge_in_goes_straight_to_listening(autojump_clock):
         caller.publish(UserStoppedSpeaking())
         await caller.at(0.5)
         caller.publish(UserStartedSpeaking())
-        assert caller.call.state == "listening"
+        assert caller.call.current_state == "listening"
         assert [state for _, state in states(caller)] == ["thinking", "speaking", "listening"]
 
 
@@ -147,3 +148,17 @@ async def test_the_end_closes(autojump_clock):
         caller.call.end("hangup")
         await caller.at(5)
         assert states(caller)[-1] == (0.5, "closed")
+
+
+async def test_what_an_app_keeps_needs_a_model(autojump_clock):
+    """Without one the error says where that is said, and how to ask what the call is doing."""
+
+    async def says_nothing(message: Message) -> AsyncIterator[object]:
+        return
+        yield
+
+    async with open_call(agent(says_nothing)) as caller:
+        with pytest.raises(TypeError, match=r"App\(state=\).*call\.current_state"):
+            caller.call.state  # noqa: B018
+        with pytest.raises(TypeError, match=r"App\(state=\)"):
+            caller.call.state = 1

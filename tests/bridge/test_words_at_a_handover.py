@@ -283,7 +283,7 @@ async def test_a_hand_over_while_paused(autojump_clock: trio.testing.MockClock) 
         types(caller, "three")
         await trio.sleep(10)
         assert (front.answered, desk.answered) == (["one"], [])
-        assert caller.call.state == "paused"
+        assert caller.call.current_state == "paused"
         caller.call.handle.resume()
         await caller.quiet()
         assert (front.answered, desk.answered) == (["one"], ["one", "two", "three"])

@@ -258,7 +258,7 @@ async def test_emergency_stop_reaches_an_agent_without_the_floor(autojump_clock)
     async with open_call(answer) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(1.5)
-        assert (node.begun, caller.call.state) == (1, "idle")
+        assert (node.begun, caller.call.current_state) == (1, "idle")
         receipt = caller.call.handle.emergency_stop()
         assert receipt.accepted
         assert [run.is_cut for route in caller.call.router.routes for run in route.runs] == [True]

@@ -152,7 +152,7 @@ async def test_a_wrong_argument_is_a_sentence(
         _assert_sentence(caught, verb.__name__, argument)
         await trio.sleep(5)
         assert "one two three" in str(handle.call.history.entries[-1])
-        assert handle.call.state == "idle"
+        assert handle.call.current_state == "idle"
 
 
 @pytest.mark.parametrize(("verb", "argument", "given"), CALLER)

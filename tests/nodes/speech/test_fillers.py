@@ -118,10 +118,10 @@ async def test_a_caller_who_goes_on_cuts_a_filler(autojump_clock, voice):
         await caller.at(3.0)
         caller.publish(VoiceStopped())
         await caller.at(5.1)
-        assert caller.call.state == "speaking"
+        assert caller.call.current_state == "speaking"
         caller.publish(VoiceStarted())
         await caller.at(5.2)
-        assert caller.call.state == "listening"
+        assert caller.call.current_state == "listening"
         assert caller.heard == "One"
         caller.publish(VoiceStopped())
         caller.publish(VoiceWords(content="tell me more"))

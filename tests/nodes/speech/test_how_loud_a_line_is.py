@@ -99,7 +99,7 @@ async def test_a_voice_without_words_or_end_is_given_up(autojump_clock):
         await hear(caller, lambda n: pcm(wave(330, 4000, n)), 45.0)
         await caller.quiet()
         assert [event.reason for event in caller.events(TranscriptionFailed)] == ["timed_out"]
-        assert caller.call.state == "idle"
+        assert caller.call.current_state == "idle"
 
 
 @pytest.mark.proof

@@ -43,5 +43,5 @@ async def test_late_words_are_answered_and_nothing_is_heard_twice(
             ear.tell(fact)
         await trio.sleep(20)
         assert caller.heard.count("Certainly.") == 1
-        assert caller.call.state == "idle"
+        assert caller.call.current_state == "idle"
     assert model.requests[-1].texts("user") == ["a latte", "please"]

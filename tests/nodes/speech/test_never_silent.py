@@ -158,7 +158,7 @@ async def _until_quiet(call: Any, line: WordLine) -> None:
     quiet_since_s = trio.current_time()
     while trio.current_time() - quiet_since_s < 3.0:
         await trio.sleep(0.1)
-        if call.state != "idle":
+        if call.current_state != "idle":
             quiet_since_s = trio.current_time()
 
 

@@ -58,7 +58,7 @@ async def test_what_was_said_before_a_tool_is_heard_at_once(autojump_clock):
     async with open_call(answer_with(ChatNode(model, tools=[weather]))) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.until(lambda c: c.heard == "Let me look", within_s=1.5)
-        await caller.until(lambda c: c.call.state == "tool", within_s=0.5)
+        await caller.until(lambda c: c.call.current_state == "tool", within_s=0.5)
 
 
 async def test_tools_of_one_step_run_side_by_side(autojump_clock):

@@ -45,7 +45,7 @@ async def asked(caller):
     caller.publish(UserTranscriptionReceived(content="How much have I?"))
     caller.publish(UserStoppedSpeaking())
     question = await caller.receives(QuestionAsked)
-    await caller.until(lambda caller: caller.call.state == "waiting_input")
+    await caller.until(lambda caller: caller.call.current_state == "waiting_input")
     return question
 
 

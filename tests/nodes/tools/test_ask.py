@@ -79,7 +79,7 @@ async def test_a_barge_in_before_the_question_is_heard_interrupts(autojump_clock
         caller.publish(UserTranscriptionReceived(content="How much have I?"))
         caller.publish(UserStoppedSpeaking())
         await caller.receives(QuestionAsked)
-        assert caller.call.state == "speaking"
+        assert caller.call.current_state == "speaking"
         await caller.says("Wait, another thing")
         await caller.quiet()
         assert outcomes(caller) == ["interrupted"]
@@ -106,7 +106,7 @@ async def test_a_turn_that_began_before_the_question_is_no_answer(autojump_clock
         caller.publish(UserTranscriptionReceived(content="And be quick"))
         caller.publish(UserStoppedSpeaking())
         await trio.sleep(1)
-        assert caller.call.state == "waiting_input"
+        assert caller.call.current_state == "waiting_input"
         await caller.says("Checking")
         await caller.quiet()
         assert [each.text for each in answers] == ["Checking"]
@@ -191,7 +191,7 @@ async def test_keys_answer(autojump_clock):
         await asked(caller)
         for button in "1234#":
             caller.publish(DTMFInput(button=button))
-        await caller.until(lambda caller: caller.call.state == "waiting_input")
+        await caller.until(lambda caller: caller.call.current_state == "waiting_input")
         for button in "12":
             await trio.sleep(2.9)
             caller.publish(DTMFInput(button=button))

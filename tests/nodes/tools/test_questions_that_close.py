@@ -127,7 +127,7 @@ async def test_two_questions_come_one_after_the_other(autojump_clock):
         second = caller.events(QuestionAsked)[1]
         assert first.id != second.id
         assert not caller.call.handle.answer(first.id, "Small")
-        await caller.until(lambda caller: caller.call.state == "waiting_input")
+        await caller.until(lambda caller: caller.call.current_state == "waiting_input")
         await caller.says("Red")
         await caller.quiet()
         assert sorted(got) == ["Large", "Red"]
@@ -152,7 +152,7 @@ async def test_a_cancel_closes_the_questions_in_line(autojump_clock):
         await trio.sleep(5)
         assert len(caller.events(QuestionAsked)) == 1
         assert outcomes(caller) == ["withdrawn"]
-        assert caller.call.state == "idle"
+        assert caller.call.current_state == "idle"
 
 
 def with_sub_agent(answers, **options):
@@ -180,7 +180,7 @@ async def test_a_tool_of_an_agent_within_a_tool_asks(autojump_clock, said, outco
     answers = []
     async with open_call(with_sub_agent(answers, timeout_s=5.0), audio=audio) as caller:
         question = await asked(caller)
-        assert (question.name, caller.call.state) == ("balance", "waiting_input")
+        assert (question.name, caller.call.current_state) == ("balance", "waiting_input")
         if said is not None:
             await caller.says(said)
         await caller.at(20)

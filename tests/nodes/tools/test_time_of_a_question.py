@@ -56,7 +56,7 @@ async def test_time_stands_still_in_a_pause(autojump_clock):
     async with open_call(agent(balance(answers, timeout_s=8))) as caller:
         await asked(caller)
         receipt = caller.call.handle.pause()
-        assert caller.call.state == "paused"
+        assert caller.call.current_state == "paused"
         await trio.testing.wait_all_tasks_blocked()
         assert receipt.settled
         await trio.sleep(60)
@@ -78,7 +78,7 @@ async def test_no_end_of_the_time(autojump_clock):
     async with open_call(agent(balance(answers, timeout_s=None, limit_s=2))) as caller:
         await asked(caller)
         await trio.sleep(10_000)
-        assert caller.call.state == "waiting_input"
+        assert caller.call.current_state == "waiting_input"
         await caller.says("the first")
         await caller.quiet()
         assert [answer.choice for answer in answers] == ["Checking"]

@@ -120,7 +120,7 @@ async def test_a_speaking_agent_is_interrupted_once(autojump_clock, order):
         caller.publish(UserStoppedSpeaking())
         for number, delays_s in enumerate(itertools.product(DELAYS_S, repeat=3), 1):
             await trio.sleep(0.6)
-            assert caller.call.state == "speaking"
+            assert caller.call.current_state == "speaking"
             await play(caller, order, delays_s)
             await trio.sleep(APART_S)
             told = ["stop", *["start", "a large latte", "stop"] * number]

@@ -114,7 +114,7 @@ async def test_a_short_answer_to_a_tools_question_is_heard(autojump_clock, text)
 
     async with open_call(answer) as caller:
         await says(caller, "I want a seat on the train", lasts_s=1.0)
-        await caller.until(lambda caller: caller.call.state == "waiting_input")
+        await caller.until(lambda caller: caller.call.current_state == "waiting_input")
         await trio.sleep(2)
         await says(caller, text, lasts_s=0.3)
         await caller.quiet()
@@ -152,7 +152,7 @@ async def test_a_recogniser_that_fails_makes_no_turn(autojump_clock, text, heard
         assert caller.heard == heard
         assert [e.reason for e in caller.events(TranscriptionFailed)] == ["failed"]
         assert not caller.events(UserStoppedSpeaking)
-        assert caller.call.state == "idle"
+        assert caller.call.current_state == "idle"
         await says(caller, "where is my parcel", lasts_s=1.0)
         await caller.quiet()
         assert caller.heard == (f"{heard}\n{STORY}" if heard else STORY)
@@ -192,7 +192,7 @@ async def test_a_recogniser_that_stalls_makes_no_turn(autojump_clock):
         caller.publish(VoiceStopped())
         await caller.at(6.5)
         assert times(caller, TranscriptionFailed) == [6.0]
-        assert caller.call.state == "speaking"
+        assert caller.call.current_state == "speaking"
         caller.publish(VoiceWords(content="where is my parcel"))
         await caller.receives(UserStoppedSpeaking)
         await caller.quiet()
