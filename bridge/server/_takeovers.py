@@ -78,6 +78,7 @@ class Takeovers:
         self._sharing = sharing
         self._drain_s = drain_s
         self._metrics = metrics
+        self._taking: dict[str, object] = {}
         self._arriving = 0
         self._changed = trio.Event()
 
@@ -129,19 +130,44 @@ class Takeovers:
             reserve: Takes room for it; returns why there is none.
 
         Raises:
-            RequestRefusedError: There is no room, or only a newer version can go on with it.
+            RequestRefusedError: There is no room, or only a newer version can go on with it, or
+                another line with the same token was first.
         """
         if self._journals is None or self.is_draining:
             return None
         while call_id in self._hosted:  # noqa: ASYNC110 - it was given away just now
             await trio.sleep(LOOK_S)
+        is_late = False
+
+        def fits_first(saved: SavedCall) -> bool:
+            nonlocal is_late
+            if not fits(saved):
+                return False
+            # Only now: whoever lacks the token must not keep the call's own client out.
+            is_late = call_id in self._taking or call_id in self._hosted
+            if not is_late:
+                self._taking[call_id] = fits_first
+            return not is_late
+
         try:
-            recorder = await self._journals.adopt(call_id, wire.name, fits)
+            recorder = await self._journals.adopt(call_id, wire.name, fits_first)
+            if recorder is not None:
+                await self._reserve(recorder, reserve)
         except BargeinError as error:
             code: RefusalCode = getattr(error, "code", "server_full")
             raise RequestRefusedError(code, str(error)) from error
-        if recorder is None:
-            return None
+        finally:
+            if self._taking.get(call_id) is fits_first:
+                del self._taking[call_id]  # the caller hosts it in this step of the loop
+        if is_late:
+            raise RequestRefusedError(
+                "resume_expired", "another line has come back with this token"
+            )
+        return recorder
+
+    async def _reserve(
+        self, recorder: CallRecorder, reserve: Callable[[], Awaitable[RefusalCode | None]]
+    ) -> None:
         why_not: RefusalCode | None = "server_full"
         try:
             why_not = await reserve()
@@ -150,7 +176,6 @@ class Takeovers:
                 await recorder.close(is_over=False)  # noqa: ASYNC102  # limited there
         if why_not is not None:
             raise RequestRefusedError(why_not, "there is no room for the call now")
-        return recorder
 
     # --- what the wires of several servers share --------------------------------------------------
 

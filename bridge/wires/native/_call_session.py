@@ -226,11 +226,13 @@ class CallSession:
 
     def can_resume(self, asked: Resume) -> bool:
         """Whether a client may resume this call, with nothing lost for good."""
-        return self._tokens.fits(asked.token) and self._backlog.can_resume(asked)
+        is_open = self._hosted.call is not None
+        return is_open and self._tokens.fits(asked.token) and self._backlog.can_resume(asked)
 
     def was_resumed(self, asked: Resume) -> bool:
         """Whether another line has come back with the same token."""
-        return self._tokens.was_used(asked.token)
+        is_opening = self._asked is not None and self._hosted.call is None
+        return self._tokens.was_used(asked.token) or (is_opening and self._tokens.fits(asked.token))
 
     async def resume(self, connection: WireConnection, asked: Resume) -> None:
         """Continue on another connection; return when that is over.

@@ -67,7 +67,8 @@ class MemoryJournals:
     async def claim(self, call_id, fence):
         """Take a call and its records."""
         await trio.lowlevel.checkpoint()
-        if call_id not in self.records:
+        owner = self.owners.get(call_id)
+        if call_id not in self.records or (owner is not None and owner.fence != fence):
             return None
         if call_id in self.owners:
             self.owners[call_id].fenced.set()

@@ -138,8 +138,9 @@ async def test_a_taken_call_is_heard_and_its_player_forgets_the_other_server(aut
     assert 60 * (len(said) - 1000 / 60 - len("wordNN ")) <= after_ms <= 60 * len(said)
 
 
-async def _serve(app, listener, journals):
-    async with open_server(app, listeners=[listener], journals=recorded(journals)):
+async def _serve(app, listener, journals, limits=None):
+    options = {} if limits is None else {"limits": limits}
+    async with open_server(app, listeners=[listener], journals=recorded(journals), **options):
         await trio.sleep_forever()
 
 
@@ -170,6 +171,70 @@ async def test_a_forged_id_or_token_takes_no_call_and_a_used_token_gets_4001():
                 await until(loser, lambda m: False)
             assert closed.value.code == 4001
         assert len(second.calls) == 1
+
+
+@pytest.mark.parametrize("lines", [2, 20])
+async def test_of_lines_with_one_token_at_once_one_has_the_call(lines, autojump_clock):
+    """The others are refused by a code that says why, and ``answer`` runs once more."""
+    journals, doors = MemoryJournals(), [MemoryListener(), MemoryListener()]
+    first, second = Agent(), Agent()
+    limits = Limits(resumes_per_address=None)
+    resumed, codes = [], []
+
+    async def come_back(token):
+        stream = await doors[1].dial()
+        async with open_websocket("ws://localhost/ws?resume=1", stream=stream) as back:
+            await back.send(encode(Resume(token=token, received=0)))
+            try:
+                await until(back, lambda m: m.type == "resumed" and (resumed.append(m) or False))
+            except ConnectionClosedError as closed:
+                codes.append(closed.code)
+            except trio.TooSlowError:
+                pass  # it has the call
+
+    async with trio.open_nursery() as nursery:
+        for agent, door in ((first, doors[0]), (second, doors[1])):
+            app = App(agent.answer, state=Order)
+            nursery.start_soon(_serve, app, door, journals, limits)
+        stream = await doors[0].dial()
+        async with open_websocket("ws://localhost/ws?mode=text", stream=stream) as line:
+            (hello,) = await until(line, lambda m: m.type == "hello")
+            async with trio.open_nursery() as comers:
+                for _ in range(lines):
+                    comers.start_soon(come_back, hello.resume)
+        nursery.cancel_scope.cancel()
+    assert resumed
+    assert len(second.calls) == 1
+    assert len(codes) == lines - 1
+    assert set(codes) <= {4001, 1013, 1008}  # 1008: the token is two connections old by then
+
+
+@pytest.mark.parametrize(
+    ("path", "token"),
+    [
+        ("a%7Db%0A%0D", "a}b\n.c"),
+        ("%00", "\x00.\x00"),
+        ("x" * 4_000, "\N{GRINNING FACE}.x"),
+        ("%E2%80%A8", "=opened.x"),
+    ],
+)
+async def test_a_strange_id_is_refused_and_the_call_stays(path, token, autojump_clock):
+    """It is no call of anybody's: a typed error, and nothing is taken."""
+    journals, door = MemoryJournals(), MemoryListener()
+    agent = Agent()
+    async with (
+        open_server(App(agent.answer, state=Order), listeners=[door], journals=recorded(journals)),
+        open_websocket("ws://localhost/ws?mode=text", stream=await door.dial()) as line,
+    ):
+        await until(line, lambda m: m.type == "hello")
+        url = f"ws://localhost/ws?resume={path}"
+        async with open_websocket(url, stream=await door.dial()) as back:
+            await back.send(encode(Resume(token=token, received=0)))
+            (refused,) = await until(back, lambda m: m.type == "error")
+            assert refused.code in ("resume_expired", "bad_message")
+        await line.send(encode(TextInput(text="count")))
+        await until(line, lambda m: "word11" in getattr(m, "text", ""))
+    assert journals.fence == 1
 
 
 async def test_a_call_that_finds_no_room_stays_where_it_is():
