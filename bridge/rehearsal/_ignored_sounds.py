@@ -11,6 +11,7 @@ from ..audio.pcm import first_audible, last_audible
 from ._recording import RATE_HZ, Recording
 from ._recording_measurements import CallNotes, audible_at
 from ._rehearsal_result import Held, IgnoredSound, RecordedLine, TurnDecision
+from ._telephone import unheard_s
 
 LATE_DECISION_S = 3.0
 """How many seconds after a sound a decision may still be about it: it may wait for the words."""
@@ -69,9 +70,7 @@ def find_ignored_sound(
         gap_from_s=None if gap is None else gap.start / RATE_HZ,
         dry_s=_dry_s(stood, notes),
         dead_air_s=max((_dead_air_s(recording, each, notes) for each in gaps), default=0.0),
-        lost_s=lost_s(recording, utterance)
-        if notes.is_exact
-        else unheard_s(recording, utterance, notes),
+        lost_s=unheard_s(recording, utterance, notes, lost_s),
     )
 
 
@@ -129,22 +128,6 @@ def lost_s(recording: Recording, utterance: int) -> float:
         min(len(heard), len(generated)),
     )
     return (len(heard) - alike) / RATE_HZ
-
-
-MARK_S = 0.2
-"""The longest distance of two marks of a telephone: no cut is known to less."""
-
-
-def unheard_s(recording: Recording, utterance: int, notes: CallNotes) -> float:
-    """Return how many seconds of an utterance were not heard, where none need be the same sample.
-
-    What is said again behind a hold counts once too often, and what marks cannot tell not at all;
-    nor does anything of an utterance that was cut later, whose check is that of the cut.
-    """
-    if any(each.utterance == utterance for each in notes.clears):
-        return 0.0
-    missing = len(recording.generated.get(utterance, ())) - len(recording.of(utterance))
-    return missing / RATE_HZ if missing / RATE_HZ > MARK_S else 0.0
 
 
 def _dry_s(gaps: Sequence[UtteranceGap], notes: CallNotes) -> float:

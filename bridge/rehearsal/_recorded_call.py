@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
 import trio
 
-from ..audio.pcm import samples, to_pcm
-from ..audio.resample import resample
 from ..client import FRAME_S, Clear, NetworkCaller, Transcript, open_caller
 from ._ignored_sounds import find_ignored_sound
 from ._microphone import Microphone, Room
@@ -27,6 +24,7 @@ from ._rehearsal_line import CallerInCall, RehearsalLine
 from ._rehearsal_result import IgnoredSound, RecordedLine, Rehearsal
 from ._script import ScriptLine
 from ._simulated_caller import RehearsalListener, SimulatedCaller
+from ._telephone import at_our_rate, call_on
 
 TAIL_S = 0.3
 """Seconds of silence recorded after the call."""
@@ -59,14 +57,14 @@ async def make_call(
         room: Makes the room of the caller's microphone; ``None`` for a quiet room.
         activity: What the caller does besides speaking, from the start of the call to its end;
             ``None`` for nothing.
-        line: What the caller is on; ``None`` for the package's own client.  Another has neither
-            `room` nor `activity`.
+        line: What the caller is on, without `room` and `activity`; ``None`` for our own client.
 
     Returns:
         The measurements without checks, and the notes that a recording does not show.
     """
     if line is not None:
-        return await _call_by(line, url, script, observer, listener, answer_s)
+        on_line, simulated, start_s = await call_on(line, url, script, listener, answer_s)
+        return await measure_call(on_line, simulated, observer, start_s, line=line)
     microphone = Microphone()
     async with open_caller(
         url, microphone=microphone.next_frame, keep_last=None, keep_bytes=None
@@ -82,24 +80,6 @@ async def make_call(
             await simulated.run(script, answer_s)
             nursery.cancel_scope.cancel(reason="the call is over")
     return await measure_call(caller, simulated, observer, start_s)
-
-
-async def _call_by(
-    line: RehearsalLine,
-    url: str,
-    script: Sequence[tuple[ScriptLine, bytes]],
-    observer: Observer,
-    listener: RehearsalListener,
-    answer_s: float,
-) -> tuple[Rehearsal, CallNotes]:
-    microphone = Microphone()
-    port = int(url.rpartition(":")[2].partition("/")[0])
-    async with line.call(port, microphone.next_frame) as caller:
-        simulated = SimulatedCaller(caller, microphone, listener)
-        start_s = trio.current_time() - FRAME_S
-        listener.call_began(start_s, simulated)
-        await simulated.run(script, answer_s)
-    return await measure_call(caller, simulated, observer, start_s, line=line)
 
 
 async def measure_call(
@@ -126,7 +106,7 @@ async def measure_call(
         spoke_at_s=microphone.start_s,
         heard=simulated.heard,
         states=simulated.hearing.states,
-        generated=_at_our_rate(observer.audio, line),
+        generated=at_our_rate(observer.audio, line),
         fades=line is None,
     )
     # It resamples every second of the call, and the server of a rehearsal has the same event loop.
@@ -192,15 +172,6 @@ def _said(simulated: SimulatedCaller, recording: Recording) -> tuple[RecordedLin
         if found is not None:
             said.append(RecordedLine(spoken.line, *found))
     return tuple(said)
-
-
-def _at_our_rate(audio: dict[int, array[int]], line: RehearsalLine | None) -> dict[int, array[int]]:
-    if line is None:
-        return audio
-    return {
-        number: samples(resample(to_pcm(track), line.rate_hz, RATE_HZ))
-        for number, track in audio.items()
-    }
 
 
 def _transcripts(caller: CallerInCall, start_s: float) -> tuple[tuple[float, str], ...]:

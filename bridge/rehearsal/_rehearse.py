@@ -72,8 +72,7 @@ async def rehearse(
             check holds, or a tuple of that and a text that says what it found.
         answer_s: Seconds that the agent has to answer the last line and to end the call.
         terminal: Where to show the call; ``None`` means standard output.
-        line: What the caller is on, such as ``PlayedPhone()`` of ``bargein.phone``; ``None`` for
-            the package's own client.  On a telephone words are compared, and no samples.
+        line: What the caller is on, such as ``bargein.phone.PlayedPhone()``; ``None`` for ours.
 
     Returns:
         The measurements and checks; ``ok`` is true if every check holds.
