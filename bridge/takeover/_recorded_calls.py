@@ -96,7 +96,7 @@ class RecordedCalls:
                     return None
                 taken = await self._store.claim(call_id, read.fence)
                 if taken is None:
-                    await self._look_for_others(call_id, read.fence)
+                    await self._refuse_second_line(call_id, read.fence)
                     return None
                 journal, records = taken
                 return CallRecorder(journal, SavedCall(records))
@@ -116,7 +116,7 @@ class RecordedCalls:
             raise later
         return None
 
-    async def _look_for_others(self, call_id: str, fence: int) -> None:
+    async def _refuse_second_line(self, call_id: str, fence: int) -> None:
         """Tell a client whose token another line has just come back with, if so."""
         now = await self._store.read(call_id)
         if now is not None and now.fence != fence:
