@@ -86,7 +86,7 @@ class AsyncioThread:
         async def run() -> None:
             try:
                 results.append(await function(*args))
-            except BaseException as error:  # noqa: BLE001 - it is raised where it was asked for
+            except BaseException as error:  # noqa: ASYNC103, BLE001 - raised where it was asked for
                 errors.append(error)
             finally:
                 self._call_in_trio(done.set)

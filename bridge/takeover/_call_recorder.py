@@ -74,7 +74,7 @@ class CallRecorder:
         self._last: dict[str, str] = {}
         self._open: dict[int, bool] = {}
         self._at_s = 0.0
-        self._begins_again = saved is not None
+        self._may_greet = saved is not None
         self._is_sealed = False
         self._is_closed = False
 
@@ -159,8 +159,8 @@ class CallRecorder:
         """Warn of what the app says in its first step, before the call goes on."""
         assert self._call is not None  # followed before
         wanted: FixedText = message.event
-        if self._begins_again and not wanted.is_notice:
-            self._begins_again = False
+        if self._may_greet and not wanted.is_notice:
+            self._may_greet = False
             text = wanted.response.content
             log.warning("resumed_call_greets", advice=GREET_ONCE, pii_text=text)
 
@@ -179,7 +179,7 @@ class CallRecorder:
         call, saved = self._call, self.saved
         assert call is not None  # followed before
         if saved is not None:
-            self._begins_again = False
+            self._may_greet = False
             call.nursery.start_soon(continue_call, call, saved, name="resumed call")
 
     def seal(self) -> None:

@@ -200,19 +200,22 @@ class RedisConnection:
                     problem = ""
                 except Exception as error:  # noqa: BLE001 - of sockets, of TLS, of coredis
                     problem = _described(error)
-            if problem:
-                return problem
-            nursery.start_soon(self._listen, connection)
-            commands = [("SCRIPT", "LOAD", script) for script in self._scripts]
-            await self._answer(connection, _PendingCommands([*commands, ("PING",)]))
-            while connection.usable:
-                await self._woken.wait()
-                self._woken = trio.Event()
-                asked, self._waiting = self._waiting, []
-                if asked and not await self._answer(connection, *asked):
-                    break
+            if not problem:
+                nursery.start_soon(self._listen, connection)
+                await self._answer_all(connection)
             nursery.cancel_scope.cancel(reason="the connection is of no use any more")
-        return ""
+        return problem
+
+    async def _answer_all(self, connection: BaseConnection) -> None:
+        """Do what is asked until the connection is of no use any more."""
+        commands = [("SCRIPT", "LOAD", script) for script in self._scripts]
+        await self._answer(connection, _PendingCommands([*commands, ("PING",)]))
+        while connection.usable:
+            await self._woken.wait()
+            self._woken = trio.Event()
+            asked, self._waiting = self._waiting, []
+            if asked and not await self._answer(connection, *asked):
+                break
 
     async def _listen(self, connection: BaseConnection) -> None:
         if self._channel:

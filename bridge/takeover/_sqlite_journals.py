@@ -179,7 +179,7 @@ class SqliteJournals:
     async def _write(self, batches: Sequence[Batch]) -> list[Outcome]:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            outcomes = [self._written(batch) for batch in batches]
+            outcomes: list[Outcome] = [self._written(batch) for batch in batches]
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             if self._connection.in_transaction:

@@ -146,7 +146,7 @@ class Operators:
             others: Reaches the calls of other processes; ``None`` for none.
         """
         self._rejected = rejected
-        self._level = level
+        self._level: WatchLevel = level
         self._others = others
         self._calls: dict[str, tuple[Call, float]] = {}
         self._verdicts = deque[dict[str, str]](maxlen=KEPT_VERDICTS)

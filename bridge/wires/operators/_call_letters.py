@@ -124,7 +124,7 @@ class CallLetters:
             questions: Returns the open questions of the operators, and how others were closed.
             said: Applies what an operator says about a question, and returns the reply.
         """
-        self._level = level
+        self._level: WatchLevel = level
         self._calls = calls
         self._questions = questions
         self._said = said

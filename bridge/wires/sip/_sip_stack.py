@@ -102,10 +102,10 @@ class SipStack:
             try:
                 yield
             finally:
-                await self._close()
+                await self._close()  # noqa: ASYNC102 - it has a limit of its own
         finally:
             if not self._is_left:
-                await thread.close(CLOSE_S)
+                await thread.close(CLOSE_S)  # noqa: ASYNC102 - shielded, with that limit
 
     async def _close(self) -> None:
         """Close the library, or leave it to the end of the process if that would crash."""

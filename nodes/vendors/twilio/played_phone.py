@@ -61,7 +61,7 @@ class PlayedPhone:
         self.rate_hz = 8_000
         self._played: PlayedCarrier = found
         self._fake = found.fake()
-        self._told: list[tuple[float, Any]] = []
+        self._messages: list[tuple[float, Any]] = []
         self._calls: list[Call] = []
         self._answered = trio.Event()
         self._speech: SpeechStack | None = None
@@ -76,13 +76,13 @@ class PlayedPhone:
             self._answered.set()
             kinds = [StateChanged, AgentSpeechSent, AgentSpeechCut, AgentResponse]
             seen = [*kinds, UserTranscriptionReceived]
-            call.bridge(name="telephone", is_agent=False).on(seen).map(self._tell)
+            call.bridge(name="telephone", is_agent=False).on(seen).map(self._record)
             await app.answer(call)
 
         followed.answer = answer
         return followed
 
-    def _tell(self, message: Message) -> None:
+    def _record(self, message: Message) -> None:
         """Note what a client of this package would have been told."""
         match message.event:
             case StateChanged(state=state, number=number):
@@ -95,11 +95,11 @@ class PlayedPhone:
                 told = Transcript(role="agent", text=text, final=True)
             case AgentSpeechCut(utterance=number, heard=heard, unheard=rest, at_ms=at_ms):
                 clear = Clear(utterance=number, request=0, reason="cut")
-                self._told.append((trio.current_time(), clear))
+                self._messages.append((trio.current_time(), clear))
                 told = Cut(utterance=number, heard=heard, rest=rest, at_ms=at_ms)
             case _:
                 return
-        self._told.append((trio.current_time(), told))
+        self._messages.append((trio.current_time(), told))
 
     def wires(self) -> Sequence[Wire]:
         """Return the wires by which its call comes."""
@@ -128,7 +128,7 @@ class PlayedPhone:
             trio.open_nursery() as nursery,
         ):
             line.plug_in(_coded(line, frames))
-            caller = _CallerOnPhone(line, self._told, self._calls)
+            caller = _CallerOnPhone(line, self._messages, self._calls)
             nursery.start_soon(caller.run, self._answered)
             await self._answered.wait()
             yield caller
@@ -161,7 +161,7 @@ class _CallerOnPhone:
         self.ended = trio.Event()
         self.reason: str | None = None
         self._line = line
-        self._told = told
+        self._messages = told
         self._calls = calls
         self._received: list[ReceivedMessage[Any]] = []
         self._audio: list[ReceivedAudio] = []
@@ -174,7 +174,7 @@ class _CallerOnPhone:
         await self._line.over()
         answered.set()
         self.reason = (self._calls[0].end_reason if self._calls else None) or "hangup"
-        self._told.append((trio.current_time(), Ended(reason=self.reason)))
+        self._messages.append((trio.current_time(), Ended(reason=self.reason)))
         self.ended.set()
 
     def hang_up(self) -> None:
@@ -184,8 +184,8 @@ class _CallerOnPhone:
     @property
     def received(self) -> list[ReceivedMessage[Any]]:
         """What a client would have been told."""
-        for number in range(len(self._received), len(self._told)):
-            at_s, message = self._told[number]
+        for number in range(len(self._received), len(self._messages)):
+            at_s, message = self._messages[number]
             self._received.append(ReceivedMessage(at_s, number, message))
         return self._received
 
