@@ -135,8 +135,11 @@ class Takeovers:
         """
         if self._journals is None or self.is_draining:
             return None
-        while call_id in self._hosted:  # noqa: ASYNC110 - it was given away just now
-            await trio.sleep(LOOK_S)
+        with trio.move_on_after(LOST_S):
+            while call_id in self._hosted:  # noqa: ASYNC110 - it was given away just now
+                await trio.sleep(LOOK_S)
+        if call_id in self._hosted:
+            return None  # it stays, and is of another wire
         is_late = False
 
         def fits_first(saved: SavedCall) -> bool:

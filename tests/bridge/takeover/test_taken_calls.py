@@ -13,12 +13,15 @@ from bargein import App, ChatNode
 from bargein.client import open_caller
 from bargein.conversations import SqliteConversations
 from bargein.events import AgentResponse, UserTranscriptionReceived
+from bargein.harness import CompletionsWire
 from bargein.protocol import Resume, Resumed, TextInput, Transcript, decode_server, encode
 from bargein.server import Limits, open_server
 from bargein.testing import ScriptedModel, open_call
 from bargein.websocket import ConnectionClosedError, open_websocket
+from bargein.wires import NativeWire
 from tests.bridge.server.conftest import rising
 from tests.bridge.takeover.memory_journals import MemoryJournals, recorded
+from tests.http_of_platforms import asked_json
 from tests.memory_listener import MemoryListener
 from tests.plain_voice import PlainVoice
 
@@ -430,3 +433,29 @@ async def test_a_model_goes_on_with_what_another_process_began(second, autojump_
     assert (begun["role"], begun["content"]) == ("assistant", "You get a coffee")
     assert "Go on with the next word" in note["content"]
     assert len(models[1].requests) == 1
+
+
+async def test_a_stranger_who_names_the_call_of_another_wire_does_not_stay(autojump_clock):
+    """Its id is no secret: whoever names it on another wire is refused, in bounded time."""
+    journals, door, calls = MemoryJournals(), MemoryListener(), []
+
+    async def answer(call):
+        calls.append(call)
+        await trio.sleep_forever()
+
+    wires = [NativeWire(), CompletionsWire()]
+    body = {"messages": [{"role": "user", "content": "Hello"}], "user": "call-7"}
+    async with (
+        open_server(App(answer), wires=wires, listeners=[door], journals=recorded(journals)),
+        trio.open_nursery() as nursery,
+    ):
+        nursery.start_soon(asked_json, door, "POST", "/v1/chat/completions", body)
+        await trio.sleep(0.5)
+        token = f"{calls[0].call_id}.a-guess"
+        stream = await door.dial()
+        async with open_websocket("ws://localhost/ws?resume=1", stream=stream) as back:
+            await back.send(encode(Resume(token=token, received=0)))
+            with pytest.raises(ConnectionClosedError) as closed:
+                await until(back, lambda message: False)
+        nursery.cancel_scope.cancel()
+    assert closed.value.code == 1008
