@@ -109,4 +109,4 @@ async def test_a_client_that_stops_reporting_hears_no_more(serving, autojump_clo
         await connection.send(encode(TextInput(text="hello")))
         await trio.sleep(1)
         assert 1 <= len(heard_of_agent(kept)) <= (1100 + 500) / 60
-        assert kept.calls[0].state == "idle"
+        assert kept.calls[0].current_state == "idle"
