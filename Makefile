@@ -35,13 +35,19 @@ ASYNC_RULES := ASYNC101,ASYNC102,ASYNC103,ASYNC104,ASYNC105,ASYNC106,ASYNC110,AS
 # a browser or a deadline.
 WORKERS := 4
 
-.PHONY: demo test oldest pythons asgi proofs processors nightly talk lint bench docs eval models wheel lock clean
+.PHONY: cluster demo test oldest pythons asgi proofs processors nightly talk lint bench docs eval models wheel lock clean
 
 # PHONE=twilio lets the caller ring by Twilio, which this machine plays.  CALLER=piper lets another voice ring, which pauses in mid-sentence.  FAIL=voice@4s plays a call in
 # which the voice stalls, and another one goes on; with ALONE=1 there is no other.
 CALLER ?= espeak
 demo: $(VENV)/demo-installed
 	$(BIN)/python $(if $(FAIL),examples/failing.py $(FAIL) $(if $(ALONE),--alone),examples/cafe.py --caller $(CALLER) $(if $(PHONE),--phone $(PHONE)))
+
+# Two servers that share a Redis, behind one address; NODES=1 starts one.
+NODES ?= 2
+AGENT ?= examples/story.py:app
+cluster: $(VENV)/dev-installed
+	$(BIN)/python -m tests.cluster $(AGENT) --nodes $(NODES)
 
 talk: $(VENV)/demo-installed
 	$(BIN)/python -m bargein talk examples/cafe.py:app

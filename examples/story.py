@@ -86,7 +86,8 @@ async def answer(call: Call) -> None:
     said.interrupt_on(turn_page, condition=is_page).stream(teller.generate).broadcast()
     bridge.on(DTMFInput, button="2").map(pause)
     bridge.on(DTMFInput, button="0").map(lambda: EndCall()).broadcast()
-    call.say("Good evening! " + MENU)
+    if call.resumed is None:  # else another process has greeted
+        call.say("Good evening! " + MENU)
 
 
 app = App(answer, name="the storyteller")
