@@ -22,8 +22,7 @@ from bargein.bridge.events import (
 )
 from bargein.routes.error_hints import SuggestsNames
 
-from ._commit_section import CommitSection
-from ._tool_body import DeclaredOutcome, ToolBody
+from ._tool_body import CommitSection, DeclaredOutcome, ToolBody
 from ._tool_clock import virtual_time
 
 if TYPE_CHECKING:
