@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 import structlog
 import trio
@@ -19,6 +18,8 @@ import trio
 from bargein import AgentEntry, History, JobEntry, UserEntry
 from bargein.conversations import ConversationBusyError, PostgresConversations
 from bargein.events import ToolCall, ToolResult
+
+psycopg = pytest.importorskip("psycopg", reason="needs the extra postgres")
 
 pytestmark = pytest.mark.proof
 
