@@ -23,7 +23,7 @@ from ._measure import TINY, Row, Size, row_of
 
 CALLS = 100
 
-RATIO_BOUND = 2.0
+RATIO_BOUND = 1.5
 """A token in a Redis costs at most so many times what it does in SQLite."""
 
 FLUSH_BOUND_US = 300.0
