@@ -53,9 +53,10 @@ POLICY_VIOLATION = 1008
 TOO_BIG = 1009
 """Close codes of RFC 6455, section 7.4.1."""
 
-TRY_AGAIN_LATER = 1013
 SERVICE_RESTART = 1012
-"""Close code for a server without room (IANA WebSocket Close Code Number Registry)."""
+TRY_AGAIN_LATER = 1013
+"""Close codes for a call that goes on at another server, and for a server without room (IANA
+WebSocket Close Code Number Registry)."""
 
 
 class Source(Protocol):

@@ -29,7 +29,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import trio
 
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from ._tool_context import ToolContext
 
 log = get_logger()
-
-T = TypeVar("T")
 
 CommitStage = Literal["unused", "refused", "open", "closed", "broken"]
 """``refused``: a stop came first; ``broken``: left by an error, or after its deadline."""
@@ -157,7 +155,7 @@ class CommitSection:
             raise self._overrun()
 
     def __enter__(self) -> Self:
-        self._run(self._state.announce)
+        self._in_loop(trio.from_thread.run, self._state.announce)
         if not self._state.open(self._now_s() + self._deadline_s):
             raise Interrupted("the tool was asked to stop before its commit section")
         return self
@@ -174,14 +172,14 @@ class CommitSection:
             raise self._overrun()
 
     def _now_s(self) -> float:
-        return self._run(_current_time)
+        return float(self._in_loop(trio.from_thread.run_sync, trio.current_time))
 
-    def _run(self, fn: Callable[[], Awaitable[T]]) -> T:
+    def _in_loop(self, run: Callable[..., Any], fn: Callable[[], Any]) -> Any:
         if trio.lowlevel.in_trio_run():
             raise TypeError("write `async with commit():`; `with commit():` is for threads")
         try:
             # With an explicit token this also works in an abandoned thread.
-            return trio.from_thread.run(fn, trio_token=self._trio_token)
+            return run(fn, trio_token=self._trio_token)
         except trio.RunFinishedError:
             raise Interrupted("the call of the tool is over") from None
 
@@ -189,10 +187,6 @@ class CommitSection:
         overrun = CommitOverrunError(self._state.tool, self._deadline_s)
         log.warning("commit_overrun", tool=self._state.tool, deadline_s=self._deadline_s)
         return overrun
-
-
-async def _current_time() -> float:
-    return trio.current_time()
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,15 +257,13 @@ class ToolBody:
             with self.scope:
                 if trio.current_effective_deadline() == -math.inf:
                     return  # cancelled before it began
-                await self.gate.passed()
-                if self.run is not None and not await self.run.may_go_on():
-                    return  # its answer was interrupted, perhaps after a pause
+                if not await self._may_begin():
+                    return
                 # Before the first effect, so that after a kill -9 it counts as one that may have
                 # had one.
                 harmless = self.tool.commits or self.tool.read_only
                 await self._mark("preparing" if harmless else "began")
-                await self.gate.passed()
-                if self.run is not None and self.run.is_cut:
+                if not await self._may_begin():
                     return  # while that was recorded
                 self.begun_at_s = trio.current_time()
                 on_begin()
@@ -288,6 +280,11 @@ class ToolBody:
             self.ended.set()
             if self.is_closed:
                 log.info("abandoned_tool_ended", tool=self.tool.name, id=self.id)
+
+    async def _may_begin(self) -> bool:
+        """Wait while the call is paused; return False if its answer was interrupted meanwhile."""
+        await self.gate.passed()
+        return self.run is None or await self.run.may_go_on()
 
     def ask_to_stop(self) -> None:
         """Ask the tool to finish; it is cancelled later."""
