@@ -171,22 +171,9 @@ class AsgiApp:
         elif agent is None:
             response = plain_response(HTTPStatus.SERVICE_UNAVAILABLE, NO_AGENT)
         else:
-            host = self._host_socket(agent, receive, send, is_answer=True)
-            answered: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
-            handling = agent.start_handling(self._serving(agent, scope, body, answered, host))
-            socket: AgentSocket | None = None
-            try:
-                await either(answered, handling.is_done)
-                response, socket = _result_of(answered)
-            finally:
-                if socket is None:
-                    agent.cancel(handling)
-            if socket is not None:
-                # The call may outlive its request: the next one may go on with it.
-                await host.carry(socket, handling.is_done)
-                return
-        assert response is not None  # without the agent's end there is one
-        await _respond(send, "http.response", response, empty=scope["method"] == "HEAD")
+            response = await self._handle(agent, scope, body, receive, send)
+        if response is not None:
+            await _respond(send, "http.response", response, empty=scope["method"] == "HEAD")
 
     async def _body(self, receive: Receive, most: int) -> bytes | None:
         """Return the body of a request; ``None`` if it is too large or takes too long."""
@@ -206,33 +193,40 @@ class AsgiApp:
         await receive()  # websocket.connect
         agent = await self._started()
         if agent is None:
-            response = plain_response(HTTPStatus.SERVICE_UNAVAILABLE, NO_AGENT)
-            await _deny(scope, send, response)
-            return
-        host = self._host_socket(agent, receive, send)
+            refused: Response | None = plain_response(HTTPStatus.SERVICE_UNAVAILABLE, NO_AGENT)
+        else:
+            refused = await self._handle(agent, scope, b"", receive, send)
+        if refused is not None:
+            await _deny(scope, send, refused)
+
+    async def _handle(
+        self, agent: AgentThread, scope: Scope, body: bytes, receive: Receive, send: Send
+    ) -> Response | None:
+        """Let the agent handle what the host has received, and carry what it opens.
+
+        Returns:
+            The response; ``None`` if a connection was carried, until it was over.
+        """
+        is_answer = scope["type"] == "http"
+        crossings = agent.to_host, agent.to_agent
+        host = HostSocket(receive, send, *crossings, self._limits, is_answer=is_answer)
         answered: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
-        handling = agent.start_handling(self._serving(agent, scope, b"", answered, host))
-        is_accepted = False
+        handling = agent.start_handling(self._serving(agent, scope, body, answered, host))
+        is_open = False
         try:
             await either(answered, handling.is_done)
-            accepted, socket = _result_of(answered)
-            assert accepted is not None  # as for every WebSocket
+            response, socket = _result_of(answered)
             if socket is None:
-                await _deny(scope, send, accepted)
-                return
-            await send({"type": "websocket.accept", "headers": headers_of(accepted)})
-            is_accepted = True
+                return response
+            if response is not None:
+                await send({"type": "websocket.accept", "headers": headers_of(response)})
+            is_open = True
         finally:
-            if not is_accepted:
+            if not is_open:
                 agent.cancel(handling)
         # The call may outlive its connection: its client may come back on another one.
         await host.carry(socket, handling.is_done)
-
-    def _host_socket(
-        self, agent: AgentThread, receive: Receive, send: Send, *, is_answer: bool = False
-    ) -> HostSocket:
-        crossings = agent.to_host, agent.to_agent
-        return HostSocket(receive, send, *crossings, self._limits, is_answer=is_answer)
+        return None
 
     def _serving(
         self,
