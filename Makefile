@@ -37,8 +37,9 @@ WORKERS := 4
 
 .PHONY: cluster demo test oldest pythons asgi proofs processors nightly talk lint bench docs eval models wheel lock clean
 
-# PHONE=twilio lets the caller ring by Twilio, which this machine plays.  CALLER=piper lets another voice ring, which pauses in mid-sentence.  FAIL=voice@4s plays a call in
-# which the voice stalls, and another one goes on; with ALONE=1 there is no other.
+# PHONE=twilio lets the caller ring by Twilio, which this machine plays.  CALLER=piper lets another
+# voice ring, which pauses in mid-sentence.  FAIL=voice@4s plays a call in which the voice stalls, and
+# another one goes on; with ALONE=1 there is no other.
 CALLER ?= espeak
 demo: $(VENV)/demo-installed
 	$(BIN)/python $(if $(FAIL),examples/failing.py $(FAIL) $(if $(ALONE),--alone),examples/cafe.py --caller $(CALLER) $(if $(PHONE),--phone $(PHONE)))
